@@ -1,0 +1,7 @@
+//! The worlds that drive the model, and the command line. All input and output of the project is in this crate.
+//!
+//! This crate never states a rule of the harness: rules live in `windtunnel-model`, and the gate that is explored here
+//! is the gate that `gate explain` prints and that a real run obeys.
+
+pub mod cli;
+pub mod process;

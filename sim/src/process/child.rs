@@ -1,0 +1,182 @@
+//! One child process run to its end: hooks, the Bash tool, and every other program that reads its input, prints and
+//! exits.
+
+use super::Group;
+use nix::sys::signal::Signal;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// How the program is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandLine {
+    /// A line for `sh -c`.
+    Shell(String),
+    /// A program and its arguments, without a shell.
+    Exec {
+        /// The program, looked up in PATH unless it has a slash.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// What to run, and within which limits.
+#[derive(Clone, Debug)]
+pub struct ChildSpec {
+    /// The program.
+    pub command: CommandLine,
+    /// Its current folder.
+    pub cwd: PathBuf,
+    /// Its whole environment (nothing is inherited besides).
+    pub env: Vec<(OsString, OsString)>,
+    /// Its standard input; a program that does not read it is no error.
+    pub stdin: Vec<u8>,
+    /// After this long the whole group is killed.
+    pub deadline: Duration,
+    /// Bytes kept of stdout and of stderr, each; the rest is read and dropped.
+    pub output_limit: usize,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildStatus {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signalled(i32),
+    /// The deadline passed and the group was killed.
+    TimedOut,
+    /// It could not be started; the operating system's reason.
+    CannotStart(String),
+}
+
+/// What is known after the end.
+#[derive(Clone, Debug)]
+pub struct ChildEnd {
+    /// How it ended.
+    pub status: ChildStatus,
+    /// Standard output up to the limit.
+    pub stdout: Vec<u8>,
+    /// Standard error up to the limit.
+    pub stderr: Vec<u8>,
+    /// Whether output was dropped.
+    pub truncated: bool,
+    /// Wall-clock time from start to end.
+    pub elapsed: Duration,
+    /// Whether members of its group outlived it (they have been killed).
+    pub leftovers: bool,
+}
+
+/// How long the pipes are read after the program itself has ended: descendants may hold them open for ever.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// A [`Command`] that starts in a process group of its own, with exactly the given environment, and is killed by the
+/// kernel when the thread that starts it dies.
+pub fn command(line: &CommandLine, cwd: &std::path::Path, env: &[(OsString, OsString)]) -> Command {
+    let mut command = match line {
+        CommandLine::Shell(text) => {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(text);
+            command
+        }
+        CommandLine::Exec { program, args } => {
+            let mut command = Command::new(program);
+            command.args(args);
+            command
+        }
+    };
+    command.current_dir(cwd).env_clear().envs(env.iter().cloned()).process_group(0).kill_on_drop(true);
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed; prctl is one system call.
+    unsafe {
+        command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(std::io::Error::from));
+    }
+    command
+}
+
+/// Runs a program to its end. Never fails: a program that cannot start is an end like any other.
+pub async fn run(spec: &ChildSpec) -> ChildEnd {
+    let started = Instant::now();
+    let mut command = command(&spec.command, &spec.cwd, &spec.env);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            return ChildEnd {
+                status: ChildStatus::CannotStart(error.to_string()),
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+                truncated: false,
+                elapsed: started.elapsed(),
+                leftovers: false,
+            };
+        }
+    };
+    let group = child.id().and_then(Group::register);
+    let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let input = spec.stdin.clone();
+    let writer = tokio::spawn(async move {
+        if let Some(pipe) = stdin.as_mut() {
+            // A program may leave its input unread: a broken pipe is not our error.
+            let _ = pipe.write_all(&input).await;
+            let _ = pipe.shutdown().await;
+        }
+    });
+    let limit = spec.output_limit;
+    let out = tokio::spawn(read_bounded(stdout, limit));
+    let err = tokio::spawn(read_bounded(stderr, limit));
+
+    let status = match tokio::time::timeout(spec.deadline, child.wait()).await {
+        Ok(Ok(status)) => match (status.code(), status.signal()) {
+            (Some(code), _) => ChildStatus::Exited(code),
+            (None, Some(signal)) => ChildStatus::Signalled(signal),
+            (None, None) => ChildStatus::CannotStart("it ended without a status".to_owned()),
+        },
+        Ok(Err(error)) => ChildStatus::CannotStart(error.to_string()),
+        Err(_) => {
+            if let Some(group) = &group {
+                group.signal(Signal::SIGKILL);
+            }
+            let _ = child.wait().await;
+            ChildStatus::TimedOut
+        }
+    };
+    let elapsed = started.elapsed();
+    // Those who outlive their leader may hold the pipes: they get a moment to finish writing, then they are killed.
+    let mut drained = tokio::time::timeout(DRAIN, async { (out.await, err.await) }).await.ok();
+    let leftovers = group.as_ref().is_some_and(Group::is_alive);
+    drop(group);
+    writer.abort();
+    let (stdout, stderr) = match drained.take() {
+        Some((Ok(stdout), Ok(stderr))) => (stdout, stderr),
+        _ => Default::default(),
+    };
+    ChildEnd {
+        status,
+        truncated: stdout.1 || stderr.1,
+        stdout: stdout.0,
+        stderr: stderr.0,
+        elapsed,
+        leftovers,
+    }
+}
+
+/// Reads to the end, keeps the first `limit` bytes, and says whether there were more.
+async fn read_bounded(pipe: Option<impl AsyncRead + Unpin>, limit: usize) -> (Vec<u8>, bool) {
+    let (mut kept, mut more) = (Vec::new(), false);
+    let Some(mut pipe) = pipe else { return (kept, more) };
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count) = pipe.read(&mut buffer).await {
+        if count == 0 {
+            break;
+        }
+        let room = limit.saturating_sub(kept.len()).min(count);
+        kept.extend_from_slice(&buffer[..room]);
+        more |= room < count;
+    }
+    (kept, more)
+}
