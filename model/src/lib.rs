@@ -24,6 +24,9 @@
 )]
 
 pub mod finding;
+pub mod gate;
+pub mod hooks;
 pub mod place;
 pub mod profile;
+pub mod sources;
 pub mod verdict;

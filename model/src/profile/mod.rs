@@ -8,6 +8,9 @@
 //! Each mechanism keeps its parameters in a file of its own, declared with [`parameters!`](crate::parameters).
 
 pub mod agent_loop;
+pub mod gate;
+pub mod hooks;
+pub mod settings;
 
 use serde::Serialize;
 
@@ -136,6 +139,21 @@ impl ProfileName {
                 Self::Documented => agent_loop::DOCUMENTED,
                 Self::ClaudeCode => agent_loop::CLAUDE_CODE,
             },
+            hooks: match self {
+                Self::Teaching => hooks::TEACHING,
+                Self::Documented => hooks::DOCUMENTED,
+                Self::ClaudeCode => hooks::CLAUDE_CODE,
+            },
+            gate: match self {
+                Self::Teaching => gate::TEACHING,
+                Self::Documented => gate::DOCUMENTED,
+                Self::ClaudeCode => gate::CLAUDE_CODE,
+            },
+            settings: match self {
+                Self::Teaching => settings::TEACHING,
+                Self::Documented => settings::DOCUMENTED,
+                Self::ClaudeCode => settings::CLAUDE_CODE,
+            },
         }
     }
 }
@@ -172,11 +190,21 @@ pub struct Profile {
     pub name: ProfileName,
     /// The loop.
     pub agent_loop: agent_loop::LoopParameters,
+    /// Hooks.
+    pub hooks: hooks::HookParameters,
+    /// The permission gate.
+    pub gate: gate::GateParameters,
+    /// Settings files.
+    pub settings: settings::SettingsParameters,
 }
 
 impl Profile {
     /// The whole table.
     pub fn rows(&self) -> Vec<Row> {
-        self.agent_loop.rows()
+        let mut rows = self.agent_loop.rows();
+        rows.extend(self.hooks.rows());
+        rows.extend(self.gate.rows());
+        rows.extend(self.settings.rows());
+        rows
     }
 }

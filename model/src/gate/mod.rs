@@ -1,0 +1,24 @@
+//! The permission gate: does this call run, and who says so.
+//!
+//! Read in this order: [`mode`], [`rule`] (what is written), [`rules`] (compiled), [`paths`], [`shell`] and [`bash`]
+//! (what a call touches), [`permission`] (rules, mode and facts), [`decision`] (composed with hooks: section 13 of
+//! gate-and-hooks). Pure functions: facts about files come in through [`Facts`].
+
+pub mod bash;
+pub mod decision;
+pub mod facts;
+pub mod mode;
+pub mod paths;
+pub mod permission;
+pub mod readonly;
+pub mod rule;
+pub mod rules;
+pub mod shell;
+pub mod tools;
+pub mod web;
+
+pub use decision::{Gated, gate, resolve};
+pub use facts::{Facts, MemoryFiles, NoFiles};
+pub use mode::Mode;
+pub use permission::{Answer, AskKind, Permission, Policy, Workspace, permission};
+pub use rule::Behaviour;

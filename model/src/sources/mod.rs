@@ -1,0 +1,4 @@
+//! Sources of configuration: which files count, how their keys merge, and what waits for trust.
+
+pub mod merge;
+pub mod settings;
