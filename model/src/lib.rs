@@ -26,6 +26,7 @@
 pub mod finding;
 pub mod gate;
 pub mod hooks;
+pub mod mcp;
 pub mod place;
 pub mod profile;
 pub mod sources;
