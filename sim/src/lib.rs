@@ -4,4 +4,7 @@
 //! is the gate that `gate explain` prints and that a real run obeys.
 
 pub mod cli;
+pub mod mcp_client;
+pub mod mcp_server;
 pub mod process;
+pub mod transport;

@@ -2,6 +2,7 @@
 //! tests of it need no process.
 
 pub mod completions;
+pub mod mcp;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -91,6 +92,8 @@ struct Cli {
 /// The subcommands, in the order of the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Probe, check, serve and record MCP servers and exchanges.
+    Mcp(mcp::McpArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
 }
@@ -120,6 +123,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
         .map_err(|error| CliError::input(error.to_string()))
         .and_then(|cli| match cli.command {
             None => Ok(Exit::Holds),
+            Some(Command::Mcp(args)) => mcp::run(&args, io),
             Some(Command::Completions(args)) => completions::run(&args, io),
         });
     match result {

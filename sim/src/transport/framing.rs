@@ -65,6 +65,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
+    /// Whether a whole line is at hand without reading on.
+    pub fn has_buffered_line(&self) -> bool {
+        self.buffer[self.filled.clone()].contains(&b'\n')
+    }
+
     fn keep(&mut self, range: std::ops::Range<usize>) {
         if self.overflowing || self.line.len() + range.len() > self.limit {
             self.overflowing = true;

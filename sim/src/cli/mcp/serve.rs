@@ -1,0 +1,41 @@
+//! `windtunnel mcp serve --script FILE`: a real server process that behaves as a script says.
+
+use crate::cli::{CliError, Exit, Io};
+use crate::mcp_server;
+use std::path::PathBuf;
+use windtunnel_model::mcp::negotiation::script::ServerScript;
+
+/// Arguments of `mcp serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// The script: a JSON file (its form: module `mcp::negotiation::script` of the model).
+    #[arg(long, value_name = "FILE")]
+    script: PathBuf,
+}
+
+/// Serves until the input ends or the script says otherwise. Reads and writes the process's own standard streams: a
+/// server is a process of its own.
+///
+/// # Errors
+/// When the script cannot be read.
+pub fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let script = read_script(&io.cwd.join(&args.script))?;
+    for line in &script.stderr {
+        writeln!(io.stderr, "{line}")?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(mcp_server::stdio::serve(script));
+    // The runtime's reader of stdin may be blocked for ever; and the script's exit code is not ours to translate.
+    std::process::exit(code)
+}
+
+/// Reads a script, naming the field that is wrong.
+pub(crate) fn read_script(path: &std::path::Path) -> Result<ServerScript, CliError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (at, inner) = (error.path().to_string(), error.inner());
+        CliError::input(format!("{}:{}:{}: {at}: {inner}", path.display(), inner.line(), inner.column()))
+    })
+}
