@@ -23,11 +23,18 @@
     )
 )]
 
+pub mod agent_loop;
 pub mod finding;
 pub mod gate;
 pub mod hooks;
+pub mod invariants;
 pub mod mcp;
+pub mod message;
+pub mod mutant;
 pub mod place;
 pub mod profile;
+pub mod session;
 pub mod sources;
+pub mod tools;
+pub mod trace;
 pub mod verdict;
