@@ -1,1 +1,4 @@
 //! Shared parts of the benchmarks.
+
+pub mod measure;
+pub mod peers;

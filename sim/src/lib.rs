@@ -6,5 +6,6 @@
 pub mod cli;
 pub mod mcp_client;
 pub mod mcp_server;
+pub mod explore;
 pub mod process;
 pub mod transport;

@@ -1,0 +1,254 @@
+//! The explorer against Stateright, on the same systems, in the same run, on one thread.
+//!
+//! `cargo bench -p windtunnel-benches --bench explore -- [--json] [--rounds N] [--only TEXT] [--large]`
+//!
+//! Every line prints unique states and transitions, so that a faster run that explores less is caught.
+
+use stateright::{Checker, Model};
+use std::hash::Hash;
+use windtunnel::explore::toys::call_loop::CallLoop;
+use windtunnel::explore::toys::two_phase::TwoPhase;
+use windtunnel::explore::{Options, System, explore};
+use windtunnel_benches::measure::{self, Sample};
+use windtunnel_benches::peers::{Packed, idiomatic};
+
+/// One measurement: a system, the engine that explores it, and how to run it.
+struct Subject {
+    /// What the flags and the child know it by.
+    id: &'static str,
+    /// The system.
+    system: &'static str,
+    /// The engine and the form of the state.
+    engine: &'static str,
+    /// The work that is measured.
+    run: fn() -> Sample,
+    /// Measured only when asked for by `--large`.
+    large: bool,
+}
+
+const LOOP: &str = "toy loop, 2 turns";
+const COMMIT: &str = "two-phase commit, 8 managers";
+
+/// Everything that is measured, peers included.
+const SUBJECTS: [Subject; 13] = [
+    small("loop-ours-8", LOOP, "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(2), 1)),
+    small("loop-ours-32", LOOP, "ours, 32-byte states", || ours(&CallLoop::<[u64; 4]>::new(2), 1)),
+    small("loop-ours-64", LOOP, "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(2), 1)),
+    small("loop-ours-8-two", LOOP, "ours, 8-byte states, 2 threads", || ours(&CallLoop::<[u64; 1]>::new(2), 2)),
+    small("loop-dfs-packed", LOOP, "stateright dfs, packed", || depth_first(packed_loop())),
+    small("loop-bfs-packed", LOOP, "stateright bfs, packed", || breadth_first(packed_loop())),
+    small("loop-dfs-idiomatic", LOOP, "stateright dfs, idiomatic", || depth_first(idiomatic::Loop { turns: 2 })),
+    small("loop-bfs-idiomatic", LOOP, "stateright bfs, idiomatic", || breadth_first(idiomatic::Loop { turns: 2 })),
+    small("2pc-ours", COMMIT, "ours, 8-byte states", || ours(&TwoPhase::new(8), 1)),
+    small("2pc-dfs", COMMIT, "stateright dfs, packed", || depth_first(Packed(TwoPhase::new(8)))),
+    small("2pc-bfs", COMMIT, "stateright bfs, packed", || breadth_first(Packed(TwoPhase::new(8)))),
+    large("loop-large", "toy loop, 35 turns", "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(35), 1)),
+    large("loop-large-64", "toy loop, 8 turns", "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(8), 1)),
+];
+
+const fn small(id: &'static str, system: &'static str, engine: &'static str, run: fn() -> Sample) -> Subject {
+    Subject { id, system, engine, run, large: false }
+}
+
+const fn large(id: &'static str, system: &'static str, engine: &'static str, run: fn() -> Sample) -> Subject {
+    Subject { id, system, engine, run, large: true }
+}
+
+/// A ratio that is promised: how many times faster `ours` is than `peer` in states per processor second.
+struct Target {
+    ours: &'static str,
+    peer: &'static str,
+    least: f64,
+    aim: f64,
+}
+
+const TARGETS: [Target; 3] = [
+    Target { ours: "loop-ours-8", peer: "loop-dfs-packed", least: 2.0, aim: 2.5 },
+    Target { ours: "loop-ours-8", peer: "loop-bfs-packed", least: 5.0, aim: 6.0 },
+    Target { ours: "loop-ours-8", peer: "loop-bfs-idiomatic", least: 10.0, aim: 12.0 },
+];
+
+/// The promised bytes a state, of the whole process at its peak.
+const MOST_BYTES: [(&str, f64); 2] = [("loop-ours-8", 45.0), ("loop-ours-64", 95.0)];
+
+fn packed_loop() -> Packed<CallLoop<[u64; 1]>> {
+    Packed(CallLoop::new(2))
+}
+
+fn ours<S: System>(system: &S, threads: usize) -> Sample {
+    let found = explore(system, &Options { threads, ..Options::default() });
+    assert!(found.stopped().is_none(), "the search is complete");
+    Sample { states: Some(found.states()), transitions: Some(found.transitions()), ..Sample::default() }
+}
+
+fn depth_first<M>(model: M) -> Sample
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Hash + Send + Sync + Clone + PartialEq + 'static,
+    M::Action: Clone + PartialEq,
+{
+    peer(&model.checker().threads(1).spawn_dfs().join())
+}
+
+fn breadth_first<M>(model: M) -> Sample
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Hash + Send + Sync + Clone + PartialEq + 'static,
+    M::Action: Clone + PartialEq,
+{
+    peer(&model.checker().threads(1).spawn_bfs().join())
+}
+
+/// Stateright's `state_count` counts the initial state and every successor, known ones too.
+fn peer<M: Model>(checker: &impl Checker<M>) -> Sample {
+    Sample {
+        states: Some(checker.unique_state_count() as u64),
+        transitions: Some(checker.state_count() as u64 - 1),
+        ..Sample::default()
+    }
+}
+
+/// The flags of the benchmark; `--bench` comes from cargo.
+struct Flags {
+    json: bool,
+    rounds: usize,
+    only: Option<String>,
+    large: bool,
+}
+
+fn flags() -> Result<Flags, String> {
+    let mut flags = Flags { json: false, rounds: 3, only: None, large: false };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--bench" => {}
+            "--json" => flags.json = true,
+            "--large" => flags.large = true,
+            "--only" => flags.only = Some(arguments.next().ok_or("--only needs a text")?),
+            "--rounds" => {
+                flags.rounds = arguments
+                    .next()
+                    .and_then(|rounds| rounds.parse().ok())
+                    .ok_or("--rounds needs a number")?;
+            }
+            other => return Err(format!("unknown flag {other}")),
+        }
+    }
+    Ok(flags)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(id) = measure::asked_for() {
+        let subject = SUBJECTS.iter().find(|subject| subject.id == id).ok_or("no such subject")?;
+        measure::be_child(subject.run)?;
+        return Ok(());
+    }
+    let flags = flags()?;
+    let chosen: Vec<&Subject> = SUBJECTS
+        .iter()
+        .filter(|subject| subject.large == flags.large)
+        .filter(|subject| flags.only.as_deref().is_none_or(|text| subject.id.contains(text)))
+        .collect();
+    let ids: Vec<&str> = chosen.iter().map(|subject| subject.id).collect();
+    let samples = measure::rounds(&ids, if flags.large { 1 } else { flags.rounds })?;
+    let measured: Vec<(&Subject, Sample)> = chosen.into_iter().zip(samples).collect();
+    agree(&measured)?;
+    for (subject, sample) in &measured {
+        let ratios = ratios(subject, &measured);
+        if flags.json {
+            println!("{}", line(subject, sample, &ratios));
+        } else {
+            row(subject, sample, &ratios);
+        }
+    }
+    Ok(())
+}
+
+/// All engines must see the same numbers of states and transitions of one system.
+fn agree(measured: &[(&Subject, Sample)]) -> Result<(), String> {
+    for (subject, sample) in measured {
+        for (other, theirs) in measured.iter().filter(|(other, _)| other.system == subject.system) {
+            if (sample.states, sample.transitions) != (theirs.states, theirs.transitions) {
+                return Err(format!("{} and {} differ: {sample:?}, {theirs:?}", subject.id, other.id));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The promised ratios of `subject` with what was measured, and whether each is met.
+fn ratios<'a>(subject: &Subject, measured: &[(&'a Subject, Sample)]) -> Vec<(&'a Subject, f64, Option<&'static Target>)> {
+    let time = |id: &str| measured.iter().find(|(other, _)| other.id == id).map(|(_, sample)| sample.cpu_seconds);
+    let Some(ours) = time(subject.id).filter(|_| subject.engine.starts_with("ours")) else { return Vec::new() };
+    measured
+        .iter()
+        .filter(|(other, _)| other.system == subject.system && !other.engine.starts_with("ours"))
+        .map(|(other, sample)| {
+            let target = TARGETS.iter().find(|target| target.ours == subject.id && target.peer == other.id);
+            (*other, sample.cpu_seconds / ours, target)
+        })
+        .collect()
+}
+
+fn bytes_per_state(sample: &Sample) -> Option<f64> {
+    sample.states.map(|states| sample.peak_bytes as f64 / states as f64)
+}
+
+fn line(subject: &Subject, sample: &Sample, ratios: &[(&Subject, f64, Option<&Target>)]) -> serde_json::Value {
+    let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+    let mut line = serde_json::json!({
+        "bench": "explore",
+        "subject": subject.system,
+        "engine": subject.engine,
+        "states": sample.states,
+        "transitions": sample.transitions,
+        "cpu_seconds": rounded(sample.cpu_seconds),
+        "bytes_per_state": bytes_per_state(sample).map(rounded),
+        "peak_bytes": sample.peak_bytes,
+        "states_per_cpu_second": sample.states.map(|states| (states as f64 / sample.cpu_seconds).round()),
+    });
+    if let Some((_, most)) = MOST_BYTES.iter().find(|(id, _)| *id == subject.id) {
+        line["most_bytes_per_state"] = (*most).into();
+    }
+    if !ratios.is_empty() {
+        line["times_faster_than"] = ratios
+            .iter()
+            .map(|(peer, ratio, target)| {
+                let mut entry = serde_json::json!({ "engine": peer.engine, "ratio": rounded(*ratio) });
+                if let Some(target) = target {
+                    entry["least"] = target.least.into();
+                    entry["aim"] = target.aim.into();
+                    entry["met"] = (*ratio >= target.least).into();
+                }
+                entry
+            })
+            .collect();
+    }
+    line
+}
+
+fn row(subject: &Subject, sample: &Sample, ratios: &[(&Subject, f64, Option<&Target>)]) {
+    let states = sample.states.unwrap_or(0);
+    println!(
+        "{:30} {:30} {states:>11} states {:>12} transitions {:>8.3} cpu-s {:>6.2} M states/cpu-s {:>6.1} B/state",
+        subject.system,
+        subject.engine,
+        sample.transitions.unwrap_or(0),
+        sample.cpu_seconds,
+        states as f64 / sample.cpu_seconds / 1e6,
+        bytes_per_state(sample).unwrap_or(0.0),
+    );
+    for (peer, ratio, target) in ratios {
+        let promise = target.map_or(String::new(), |target| {
+            let word = if *ratio >= target.aim {
+                "aim met"
+            } else if *ratio >= target.least {
+                "met"
+            } else {
+                "NOT MET"
+            };
+            format!(" (at least {}, aim {}: {word})", target.least, target.aim)
+        });
+        println!("{:30}   {ratio:.2} times {}{promise}", "", peer.engine);
+    }
+}

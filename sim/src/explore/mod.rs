@@ -1,0 +1,20 @@
+//! The explorer: every reachable state of a [`System`], exactly, in breadth-first order.
+//!
+//! [`explore`] keeps every state once in an append-only log with its parent and the choice that led to it, so the first
+//! violation of an invariant comes with a shortest counterexample. A bound that is hit makes the result `bounded`,
+//! never `holds`.
+
+mod bounds;
+mod index;
+mod log;
+mod packed;
+mod parallel;
+mod search;
+mod system;
+pub mod toys;
+
+pub use bounds::{Bound, Bounds, Stopped};
+pub use log::Log;
+pub use packed::Packed;
+pub use search::{Exploration, Found, Options, explore};
+pub use system::{Choice, Kind, Marks, Property, ReplayError, Step, System, replay};
