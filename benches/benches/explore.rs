@@ -34,16 +34,26 @@ const SUBJECTS: [Subject; 13] = [
     small("loop-ours-8", LOOP, "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(2), 1)),
     small("loop-ours-32", LOOP, "ours, 32-byte states", || ours(&CallLoop::<[u64; 4]>::new(2), 1)),
     small("loop-ours-64", LOOP, "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(2), 1)),
-    small("loop-ours-8-two", LOOP, "ours, 8-byte states, 2 threads", || ours(&CallLoop::<[u64; 1]>::new(2), 2)),
+    small("loop-ours-8-two", LOOP, "ours, 8-byte states, 2 threads", || {
+        ours(&CallLoop::<[u64; 1]>::new(2), 2)
+    }),
     small("loop-dfs-packed", LOOP, "stateright dfs, packed", || depth_first(packed_loop())),
     small("loop-bfs-packed", LOOP, "stateright bfs, packed", || breadth_first(packed_loop())),
-    small("loop-dfs-idiomatic", LOOP, "stateright dfs, idiomatic", || depth_first(idiomatic::Loop { turns: 2 })),
-    small("loop-bfs-idiomatic", LOOP, "stateright bfs, idiomatic", || breadth_first(idiomatic::Loop { turns: 2 })),
+    small("loop-dfs-idiomatic", LOOP, "stateright dfs, idiomatic", || {
+        depth_first(idiomatic::Loop { turns: 2 })
+    }),
+    small("loop-bfs-idiomatic", LOOP, "stateright bfs, idiomatic", || {
+        breadth_first(idiomatic::Loop { turns: 2 })
+    }),
     small("2pc-ours", COMMIT, "ours, 8-byte states", || ours(&TwoPhase::new(8), 1)),
     small("2pc-dfs", COMMIT, "stateright dfs, packed", || depth_first(Packed(TwoPhase::new(8)))),
     small("2pc-bfs", COMMIT, "stateright bfs, packed", || breadth_first(Packed(TwoPhase::new(8)))),
-    large("loop-large", "toy loop, 35 turns", "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(35), 1)),
-    large("loop-large-64", "toy loop, 8 turns", "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(8), 1)),
+    large("loop-large", "toy loop, 35 turns", "ours, 8-byte states", || {
+        ours(&CallLoop::<[u64; 1]>::new(35), 1)
+    }),
+    large("loop-large-64", "toy loop, 8 turns", "ours, 64-byte states", || {
+        ours(&CallLoop::<[u64; 8]>::new(8), 1)
+    }),
 ];
 
 const fn small(id: &'static str, system: &'static str, engine: &'static str, run: fn() -> Sample) -> Subject {
@@ -177,9 +187,15 @@ fn agree(measured: &[(&Subject, Sample)]) -> Result<(), String> {
 }
 
 /// The promised ratios of `subject` with what was measured, and whether each is met.
-fn ratios<'a>(subject: &Subject, measured: &[(&'a Subject, Sample)]) -> Vec<(&'a Subject, f64, Option<&'static Target>)> {
-    let time = |id: &str| measured.iter().find(|(other, _)| other.id == id).map(|(_, sample)| sample.cpu_seconds);
-    let Some(ours) = time(subject.id).filter(|_| subject.engine.starts_with("ours")) else { return Vec::new() };
+fn ratios<'a>(
+    subject: &Subject,
+    measured: &[(&'a Subject, Sample)],
+) -> Vec<(&'a Subject, f64, Option<&'static Target>)> {
+    let time =
+        |id: &str| measured.iter().find(|(other, _)| other.id == id).map(|(_, sample)| sample.cpu_seconds);
+    let Some(ours) = time(subject.id).filter(|_| subject.engine.starts_with("ours")) else {
+        return Vec::new();
+    };
     measured
         .iter()
         .filter(|(other, _)| other.system == subject.system && !other.engine.starts_with("ours"))
@@ -194,7 +210,11 @@ fn bytes_per_state(sample: &Sample) -> Option<f64> {
     sample.states.map(|states| sample.peak_bytes as f64 / states as f64)
 }
 
-fn line(subject: &Subject, sample: &Sample, ratios: &[(&Subject, f64, Option<&Target>)]) -> serde_json::Value {
+fn line(
+    subject: &Subject,
+    sample: &Sample,
+    ratios: &[(&Subject, f64, Option<&Target>)],
+) -> serde_json::Value {
     let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
     let mut line = serde_json::json!({
         "bench": "explore",

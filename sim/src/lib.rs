@@ -4,8 +4,8 @@
 //! is the gate that `gate explain` prints and that a real run obeys.
 
 pub mod cli;
+pub mod explore;
 pub mod mcp_client;
 pub mod mcp_server;
-pub mod explore;
 pub mod process;
 pub mod transport;

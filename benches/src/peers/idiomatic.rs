@@ -175,7 +175,8 @@ impl Model for Loop {
                         .map(|decision| Action::Rule(index, decision)),
                 ),
                 Phase::Question => actions.extend(
-                    [Answer::Once, Answer::Always, Answer::Reject].map(|answer| Action::Answer(index, answer)),
+                    [Answer::Once, Answer::Always, Answer::Reject]
+                        .map(|answer| Action::Answer(index, answer)),
                 ),
                 Phase::Running => actions.extend(
                     [End::Ok, End::IsError, End::ProtocolError, End::NoAnswer]

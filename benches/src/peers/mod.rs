@@ -28,7 +28,8 @@ where
     }
 
     fn actions(&self, state: &Word, actions: &mut Vec<Self::Action>) {
-        self.0.successors(&[state.0], &mut |step: Step<[u64; 1]>| actions.push((step.choice.0, step.state[0])));
+        self.0
+            .successors(&[state.0], &mut |step: Step<[u64; 1]>| actions.push((step.choice.0, step.state[0])));
     }
 
     fn next_state(&self, _: &Word, (_, next): Self::Action) -> Option<Word> {

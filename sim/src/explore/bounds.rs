@@ -71,9 +71,7 @@ impl Watch {
         if self.bounds.max_memory.is_some_and(|limit| memory >= limit) {
             return Some(Bound::Memory);
         }
-        self.deadline
-            .is_some_and(|deadline| std::time::Instant::now() >= deadline)
-            .then_some(Bound::Timeout)
+        self.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline).then_some(Bound::Timeout)
     }
 
     /// Whether states at `depth` are not expanded any more.

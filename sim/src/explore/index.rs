@@ -1,7 +1,7 @@
 //! The tagged index: open addressing over words that hold 32 bits of the hash and the state's number, so that most
 //! comparisons never touch the log.
 
-use super::packed::prefetch;
+use super::memory::{in_huge_pages, prefetch};
 
 /// At most 6 slots in 10 are taken.
 const LOAD: (usize, usize) = (6, 10);
@@ -60,20 +60,22 @@ impl Index {
     /// Looks a state up; `same` compares it with the state of a number.
     #[inline]
     pub(super) fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Slot {
-        let tag = Self::tag(hash);
-        let mut at = self.home(hash);
+        let slots = self.slots.as_slice();
+        let mask = slots.len() - 1;
+        let mut at = hash as usize;
         loop {
-            let entry = self.slots[at];
+            at &= mask;
+            let entry = slots[at];
             if entry == 0 {
                 return Slot::Vacant(at);
             }
-            if Self::tag(entry) == tag {
+            if (entry ^ hash) >> 32 == 0 {
                 let number = (entry as u32).wrapping_sub(1);
                 if same(number) {
                     return Slot::Found(number);
                 }
             }
-            at = (at + 1) & (self.slots.len() - 1);
+            at += 1;
         }
     }
 
@@ -117,6 +119,7 @@ impl Index {
         let doubled = self.slots.len() * 2;
         self.slots = Vec::new();
         self.slots = vec![0; doubled];
+        in_huge_pages(&self.slots);
         self.taken = 0;
         // Looked up in rounds, so that the misses of one round overlap.
         const ROUND: usize = 64;

@@ -1,11 +1,12 @@
 //! The append-only log: every state once, in breadth-first order, with how it was first reached. The log is the
 //! visited set's storage and the frontier at once.
 
-use super::packed::{Packed, prefetch};
+use super::memory::{in_huge_pages, prefetch};
+use super::packed::Packed;
 use super::system::Choice;
 
 /// States a chunk. Chunks never move, so growth copies nothing and leaves at most one chunk of slack.
-const CHUNK_BITS: u32 = 16;
+const CHUNK_BITS: u32 = 20;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// The parent of an initial state.
@@ -26,12 +27,19 @@ impl<T: Copy> Chunked<T> {
     #[inline]
     fn push(&mut self, item: T) {
         if self.len & (CHUNK - 1) == 0 {
-            self.chunks.push(Vec::with_capacity(CHUNK));
+            self.add_chunk();
         }
         if let Some(chunk) = self.chunks.last_mut() {
             chunk.push(item);
         }
         self.len += 1;
+    }
+
+    #[cold]
+    fn add_chunk(&mut self) {
+        let chunk = Vec::with_capacity(CHUNK);
+        in_huge_pages(&chunk);
+        self.chunks.push(chunk);
     }
 
     #[inline]

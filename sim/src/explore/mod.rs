@@ -5,16 +5,23 @@
 //! never `holds`.
 
 mod bounds;
+pub mod cycles;
+pub mod export;
+mod fingerprint;
 mod index;
 mod log;
+mod memory;
 mod packed;
 mod parallel;
 mod search;
+mod simulate;
 mod system;
 pub mod toys;
 
 pub use bounds::{Bound, Bounds, Stopped};
+pub use fingerprint::{Swept, shows, sweep};
 pub use log::Log;
 pub use packed::Packed;
 pub use search::{Exploration, Found, Options, explore};
+pub use simulate::{Sampled, Walks, walk};
 pub use system::{Choice, Kind, Marks, Property, ReplayError, Step, System, replay};

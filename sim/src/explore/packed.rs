@@ -36,19 +36,6 @@ impl<const W: usize> Packed for [u64; W] {
     }
 }
 
-/// Asks the processor to fetch the cache line of `items[index]`. A hint only: nothing depends on it.
-#[inline]
-pub(super) fn prefetch<T>(items: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(item) = items.get(index) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction reads nothing architecturally and never faults; the pointer comes from a reference.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast::<i8>()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, index);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -80,7 +80,7 @@ impl Taken {
         }
     }
 
-    fn contains(&self, choice: u16) -> bool {
+    pub(super) fn contains(&self, choice: u16) -> bool {
         self.0.get(usize::from(choice) / 64).is_some_and(|word| word >> (choice % 64) & 1 == 1)
     }
 }
@@ -139,7 +139,8 @@ impl<S: Packed> Visited<S> {
 
     pub(super) fn find(&self, state: &S) -> Option<u32> {
         let hash = state.fingerprint();
-        match self.parts[part_of(hash, self.parts.len())].find(hash, |number| self.log.state(number) == state) {
+        match self.parts[part_of(hash, self.parts.len())].find(hash, |number| self.log.state(number) == state)
+        {
             Slot::Found(number) => Some(number),
             Slot::Vacant(_) => None,
         }
@@ -147,9 +148,9 @@ impl<S: Packed> Visited<S> {
 
     /// Inserts a state; its number where it is new.
     #[inline]
-    pub(super) fn insert(&mut self, pending: &Pending<S>) -> Option<u32> {
+    pub(super) fn insert<const SPLIT: bool>(&mut self, pending: &Pending<S>) -> Option<u32> {
         let parts = self.parts.len();
-        let part = part_of(pending.hash, parts);
+        let part = if SPLIT { part_of(pending.hash, parts) } else { 0 };
         let Self { log, parts: indices } = self;
         let index = &mut indices[part];
         match index.find(pending.hash, |number| *log.state(number) == pending.state) {
@@ -159,15 +160,21 @@ impl<S: Packed> Visited<S> {
                 index.occupy(slot, pending.hash, number);
                 log.push(pending.state, pending.parent, pending.choice);
                 if index.is_full() {
-                    index.grow(log.len() as u32, |number| {
-                        let hash = log.state(number).fingerprint();
-                        (part_of(hash, parts) == part).then_some(hash)
-                    });
+                    grow(index, log, part, parts);
                 }
                 Some(number)
             }
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn grow<S: Packed>(index: &mut Index, log: &Log<S>, part: usize, parts: usize) {
+    index.grow(log.len() as u32, |number| {
+        let hash = log.state(number).fingerprint();
+        (part_of(hash, parts) == part).then_some(hash)
+    });
 }
 
 /// A search in progress.
@@ -188,8 +195,8 @@ impl<S: System> Search<'_, S> {
     }
 
     #[inline]
-    fn insert(&mut self, pending: &Pending<S::State>) {
-        if let Some(number) = self.visited.insert(pending) {
+    fn insert<const SPLIT: bool>(&mut self, pending: &Pending<S::State>) {
+        if let Some(number) = self.visited.insert::<SPLIT>(pending) {
             let marks = self.system.marks(&pending.state);
             if !marks.is_empty() {
                 self.note(marks, Site::State(number));
@@ -197,55 +204,86 @@ impl<S: System> Search<'_, S> {
         }
     }
 
-    /// Expands the parents `from..to` and inserts what they lead to.
-    fn block(&mut self, from: u32, to: u32, buffer: &mut Vec<Pending<S::State>>) {
-        let mut marked: Vec<(usize, Marks)> = Vec::new();
+    /// Expands the parents `from..to` and inserts what they lead to. `SPLIT` says whether the index has several parts.
+    fn block<const SPLIT: bool>(&mut self, from: u32, to: u32, scratch: &mut Scratch<S::State>) {
+        let parts = if SPLIT { self.visited.parts.len() } else { 1 };
+        let Scratch { buffer, marked, recent } = scratch;
         let mut at = from;
         while at < to {
             let end = to.min(at.saturating_add(BATCH));
             buffer.clear();
             for parent in at..end {
-                let state = *self.visited.log.state(parent);
-                let before = buffer.len();
                 let Self { system, visited, tally, .. } = self;
-                let single = visited.parts.len() == 1;
+                let state = *visited.log.state(parent);
+                let mut steps = 0u64;
                 system.successors(&state, &mut |step: Step<S::State>| {
-                    let hash = step.state.fingerprint();
-                    let part = if single { 0 } else { part_of(hash, visited.parts.len()) };
-                    visited.parts[part].prefetch(hash);
+                    steps += 1;
                     tally.taken.insert(step.choice.0);
+                    let hash = step.state.fingerprint();
                     if !step.marks.is_empty() {
                         marked.push((buffer.len(), step.marks));
+                    } else if recent.contains(hash, &step.state) {
+                        return;
                     }
+                    visited.parts[if SPLIT { part_of(hash, parts) } else { 0 }].prefetch(hash);
                     buffer.push(Pending { state: step.state, hash, parent, choice: step.choice.0 });
                 });
-                if buffer.len() == before {
+                if steps == 0 {
                     tally.dead_end(*system, parent, &state);
                 }
-                tally.transitions += (buffer.len() - before) as u64;
+                tally.transitions += steps;
             }
-            if marked.is_empty() {
-                for position in 0..buffer.len() {
-                    if let Some(later) = buffer.get(position + AHEAD) {
-                        let parts = self.visited.parts.len();
-                        if let Some(number) = self.visited.parts[part_of(later.hash, parts)].suggestion(later.hash)
-                        {
-                            self.visited.log.prefetch(number);
-                        }
+            for position in 0..buffer.len() {
+                if let Some(later) = buffer.get(position + AHEAD) {
+                    let part = if SPLIT { part_of(later.hash, parts) } else { 0 };
+                    if let Some(number) = self.visited.parts[part].suggestion(later.hash) {
+                        self.visited.log.prefetch(number);
                     }
-                    self.insert(&buffer[position]);
                 }
-            } else {
-                let mut marks = marked.drain(..).peekable();
-                for (position, pending) in buffer.iter().enumerate() {
-                    if let Some((_, marks)) = marks.next_if(|(marked, _)| *marked == position) {
+                let pending = &buffer[position];
+                if !marked.is_empty() {
+                    // The mark of a step goes before those of the state that it leads to.
+                    for &(_, marks) in marked.iter().filter(|(marked, _)| *marked == position) {
                         self.note(marks, Site::Step(pending.parent, pending.choice));
                     }
-                    self.insert(pending);
                 }
+                self.insert::<SPLIT>(pending);
             }
+            marked.clear();
             at = end;
         }
+    }
+}
+
+/// What the expansion of one block needs and the next can use again.
+struct Scratch<S> {
+    buffer: Vec<Pending<S>>,
+    /// Positions in the buffer of steps that mark properties.
+    marked: Vec<(usize, Marks)>,
+    recent: Recent<S>,
+}
+
+/// The successors met last, one a slot: most of what is met twice is met twice soon, and then the index need not be
+/// asked. States are compared whole, so nothing is lost.
+struct Recent<S> {
+    slots: Vec<Option<S>>,
+}
+
+impl<S: Packed> Recent<S> {
+    fn new() -> Self {
+        /// Fits the second-level cache.
+        const BYTES: usize = 1 << 16;
+        Self { slots: vec![None; (BYTES / size_of::<Option<S>>()).next_power_of_two()] }
+    }
+
+    /// Whether the state was met lately; it has been from now on.
+    #[inline]
+    fn contains(&mut self, hash: u64, state: &S) -> bool {
+        let mask = self.slots.len() - 1;
+        let slot = &mut self.slots[(hash >> 20) as usize & mask];
+        let met = slot.as_ref() == Some(state);
+        *slot = Some(*state);
+        met
     }
 }
 
@@ -269,12 +307,12 @@ pub fn explore<S: System>(system: &S, options: &Options) -> Exploration<S::State
     system.initial(&mut |state| initial.push(state));
     for state in initial {
         let hash = state.fingerprint();
-        search.insert(&Pending { state, hash, parent: NO_PARENT, choice: 0 });
+        search.insert::<true>(&Pending { state, hash, parent: NO_PARENT, choice: 0 });
     }
     let mut levels = vec![0u32];
     let mut stopped = None;
     let mut expanded = 0u32;
-    let mut buffer = Vec::new();
+    let mut scratch = Scratch { buffer: Vec::new(), marked: Vec::new(), recent: Recent::new() };
     'levels: loop {
         let end = search.visited.log.len() as u32;
         if expanded == end {
@@ -296,15 +334,25 @@ pub fn explore<S: System>(system: &S, options: &Options) -> Exploration<S::State
             let to = end.min(expanded.saturating_add(block_size(states)));
             if parts > 1 && to - expanded >= parallel::WORTHWHILE {
                 parallel::block(&mut search, expanded, to);
+            } else if parts > 1 {
+                search.block::<true>(expanded, to, &mut scratch);
             } else {
-                search.block(expanded, to, &mut buffer);
+                search.block::<false>(expanded, to, &mut scratch);
             }
             expanded = to;
         }
         levels.push(end);
     }
     let Search { visited, tally, sites, .. } = search;
-    Exploration { properties: system.properties().to_vec(), memory: visited.memory(), visited, tally, sites, levels, stopped }
+    Exploration {
+        properties: system.properties().to_vec(),
+        memory: visited.memory(),
+        visited,
+        tally,
+        sites,
+        levels,
+        stopped,
+    }
 }
 
 /// What a search found.

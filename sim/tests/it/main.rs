@@ -1,2 +1,3 @@
 //! End-to-end tests of the library and the binary, one submodule a subject.
+mod explore_oracle;
 mod mcp_matrix;
