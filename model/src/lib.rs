@@ -33,12 +33,9 @@ pub mod message;
 pub mod mutant;
 pub mod place;
 pub mod profile;
-<<<<<<< HEAD
 pub mod session;
 pub mod sources;
+pub mod state_graph;
 pub mod tools;
 pub mod trace;
-=======
-pub mod state_graph;
->>>>>>> 06947d3 (Explore by fingerprints, by random walks and for cycles; draw and export state graphs; check against Stateright and brute force)
 pub mod verdict;

@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn dot_escapes_and_lists_every_state_and_step() {
-        let text = text(|graph, out| dot(graph, out));
+        let text = text(dot);
         assert!(text.starts_with("digraph \"a \\\"small\\\" <one>\" {"));
         assert_eq!(text.matches(" -> ").count(), 6);
         assert!(text.contains("s3 [label=\"phase: ran & broke\\ncalls: 2\", color=red, penwidth=2];"));
@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn aut_counts_in_its_head() {
-        let text = text(|graph, out| aut(graph, out));
+        let text = text(aut);
         assert_eq!(text.lines().next(), Some("des (0, 6, 5)"));
         assert!(text.contains("(1, \"the hook exits 2\", 2)"));
     }
 
     #[test]
     fn graphml_escapes() {
-        let text = text(|graph, out| graphml(graph, out));
+        let text = text(graphml);
         assert!(text.contains("phase: ran &amp; broke; calls: 2"));
         assert_eq!(text.matches("<edge ").count(), 6);
     }

@@ -2,7 +2,7 @@
 //! Apalache and Quint, ADR 015 of Apalache).
 
 use super::search::{Exploration, Found};
-use super::system::{Kind, Marks, ReplayError, Step, System, replay};
+use super::system::{Kind, Marks, ReplayError, Replayed, Step, System, replay};
 use serde_json::{Map, Value, json};
 use windtunnel_model::state_graph::{StateEdge, StateGraph, StateKind, StateNode};
 
@@ -63,7 +63,7 @@ pub fn graph<S: System>(name: &str, system: &S, explored: &Exploration<S::State>
 /// # Errors
 /// When the schedule does not replay.
 pub fn itf<S: System>(source: &str, system: &S, found: &Found) -> Result<Value, ReplayError> {
-    let (first, steps) = replay(system, found.start, &found.schedule)?;
+    let Replayed { first, steps } = replay(system, found.start, &found.schedule)?;
     let record = |index: usize, state: &S::State, action: &str| {
         let mut record = Map::new();
         record.insert("#meta".to_owned(), json!({ "index": index }));
@@ -99,7 +99,7 @@ pub fn itf<S: System>(source: &str, system: &S, found: &Found) -> Result<Value, 
 /// # Errors
 /// When the schedule does not replay.
 pub fn sequence<S: System>(system: &S, found: &Found) -> Result<Vec<Told>, ReplayError> {
-    let (first, steps) = replay(system, found.start, &found.schedule)?;
+    let Replayed { first, steps } = replay(system, found.start, &found.schedule)?;
     let mut before = system.fields(&first);
     Ok(steps
         .iter()

@@ -6,7 +6,7 @@ use super::bounds::{Bound, Bounds, Stopped, Watch};
 use super::memory::{in_huge_pages, prefetch};
 use super::packed::Packed;
 use super::search::{Found, Taken};
-use super::system::{Choice, Kind, Marks, Property, Step, System, replay};
+use super::system::{Choice, Kind, Marks, Property, Replayed, Step, System, replay};
 use windtunnel_model::verdict::Verdict;
 
 /// A set of fingerprints in segments that grow by themselves, so that growth never needs much more than the set.
@@ -259,7 +259,7 @@ impl Swept {
 
 /// Whether replaying `found` ends in a mark on `property`.
 pub fn shows<S: System>(system: &S, found: &Found, property: usize) -> bool {
-    let Ok((first, steps)) = replay(system, found.start, &found.schedule) else { return false };
+    let Ok(Replayed { first, steps }) = replay(system, found.start, &found.schedule) else { return false };
     let marks = match steps.last() {
         None => system.marks(&first),
         Some(step) => step.marks.and(system.marks(&step.state)),

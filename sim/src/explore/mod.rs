@@ -24,4 +24,4 @@ pub use log::Log;
 pub use packed::Packed;
 pub use search::{Exploration, Found, Options, explore};
 pub use simulate::{Sampled, Walks, walk};
-pub use system::{Choice, Kind, Marks, Property, ReplayError, Step, System, replay};
+pub use system::{Choice, Kind, Marks, Property, ReplayError, Replayed, Step, System, replay};

@@ -149,6 +149,15 @@ pub trait System: Sync {
     fn fields(&self, state: &Self::State) -> Vec<(String, String)>;
 }
 
+/// A replayed schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed<S> {
+    /// The initial state.
+    pub first: S,
+    /// The steps, each with the state after it.
+    pub steps: Vec<Step<S>>,
+}
+
 /// Replays a schedule from initial state number `start`: the steps it takes, or the position at which a choice was not
 /// among the steps of the state.
 ///
@@ -158,7 +167,7 @@ pub fn replay<S: System>(
     system: &S,
     start: usize,
     schedule: &[Choice],
-) -> Result<(S::State, Vec<Step<S::State>>), ReplayError> {
+) -> Result<Replayed<S::State>, ReplayError> {
     let mut initial = Vec::new();
     system.initial(&mut |state| initial.push(state));
     let first = initial.get(start).copied().ok_or(ReplayError::NoSuchStart { start })?;
@@ -175,7 +184,7 @@ pub fn replay<S: System>(
         state = step.state;
         steps.push(step);
     }
-    Ok((first, steps))
+    Ok(Replayed { first, steps })
 }
 
 /// Why a schedule could not be replayed.
