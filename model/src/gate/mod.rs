@@ -5,11 +5,16 @@
 //! gate-and-hooks). Pure functions: facts about files come in through [`Facts`].
 
 pub mod bash;
+pub mod condition;
 pub mod decision;
+pub mod diff;
+pub mod examples;
+pub mod explain;
 pub mod facts;
 pub mod mode;
 pub mod paths;
 pub mod permission;
+pub mod pipeline;
 pub mod readonly;
 pub mod rule;
 pub mod rules;
@@ -21,4 +26,5 @@ pub use decision::{Gated, gate, resolve};
 pub use facts::{Facts, MemoryFiles, NoFiles};
 pub use mode::Mode;
 pub use permission::{Answer, AskKind, Permission, Policy, Workspace, permission};
+pub use pipeline::{Answers, Call, Judgement, Outcome, Session};
 pub use rule::Behaviour;

@@ -2,6 +2,7 @@
 //! tests of it need no process.
 
 pub mod completions;
+pub mod gate;
 pub mod mcp;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -96,6 +97,8 @@ enum Command {
     Mcp(mcp::McpArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Would this call run, and why: explain, test and compare settings.
+    Gate(gate::GateArgs),
 }
 
 /// The whole command line as clap knows it: for the reference snapshot and for completions.
@@ -125,6 +128,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             None => Ok(Exit::Holds),
             Some(Command::Mcp(args)) => mcp::run(&args, io),
             Some(Command::Completions(args)) => completions::run(&args, io),
+            Some(Command::Gate(args)) => gate::run(&args, io),
         });
     match result {
         Ok(exit) => exit,

@@ -108,3 +108,23 @@ pub fn install_signal_handler() {
         }
     });
 }
+
+/// Kills every process whose environment holds exactly the entry `entry` (`NAME=value`), wherever it moved.
+pub fn kill_with_environment(entry: &str) -> usize {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
+    let me = std::process::id().to_string();
+    let found: Vec<i32> = entries
+        .filter_map(Result::ok)
+        .filter_map(|process| process.file_name().into_string().ok())
+        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && *name != me)
+        .filter(|name| {
+            std::fs::read(format!("/proc/{name}/environ"))
+                .is_ok_and(|environ| environ.split(|b| *b == 0).any(|part| part == entry.as_bytes()))
+        })
+        .filter_map(|name| name.parse().ok())
+        .collect();
+    for id in &found {
+        let _ = nix::sys::signal::kill(Pid::from_raw(*id), Signal::SIGKILL);
+    }
+    found.len()
+}

@@ -1,0 +1,419 @@
+//! Hooks run for real: commands as processes, HTTP on loopback, MCP tools over stdio. Prompt and agent handlers need a
+//! model, which is not here: their answer is what no reachable model gives.
+//!
+//! What a hook leaves running lives until the session ends, as with the real harness; then it is killed.
+
+use super::{http, mcp_stdio};
+use crate::process::environment::{PassEnv, child_environment};
+use crate::process::{Group, child};
+use futures_order::finish_order;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use windtunnel_model::gate::Call;
+use windtunnel_model::gate::pipeline::{Answers, AskedEnd, HookRuns};
+use windtunnel_model::hooks::output::permission_answer;
+use windtunnel_model::hooks::{
+    EndStatus, Event, Handler, HandlerEnd, HandlerKind, PermissionAnswer, Selected,
+};
+
+/// Bytes kept of each output of a hook.
+const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
+/// The longest time any hook gets here, whatever its own limit says.
+const LONGEST: f64 = 120.0;
+/// How long pipes are read after the program itself has ended.
+const DRAIN: Duration = Duration::from_millis(150);
+/// The variable that marks the processes of one session.
+const SESSION_MARKER: &str = "WINDTUNNEL_SESSION";
+
+/// Where and how hooks run.
+pub struct HookRunner {
+    runtime: tokio::runtime::Runtime,
+    /// The project folder.
+    pub project: PathBuf,
+    /// Home, as the hooks see it.
+    pub home: PathBuf,
+    /// Further variables.
+    pub env: Vec<(String, String)>,
+    /// What is passed on of our own environment.
+    pub pass: PassEnv,
+    /// Addresses that HTTP hooks may call; `None` is any.
+    pub allowed_urls: Option<Vec<String>>,
+    /// The tool that answers questions: server and tool.
+    pub prompt_tool: Option<(String, String)>,
+    /// How often each handler ran, by file and pointer.
+    pub ran: BTreeMap<(String, String), usize>,
+    marker: String,
+    servers: RefCell<BTreeMap<String, mcp_stdio::Server>>,
+    groups: RefCell<Vec<Group>>,
+}
+
+/// A small helper module, so that the order of ends is taken in one place.
+mod futures_order {
+    use std::cell::RefCell;
+    use std::future::Future;
+
+    /// Awaits all futures together and notes the order in which they end.
+    pub(super) async fn finish_order<T>(futures: Vec<impl Future<Output = T>>) -> (Vec<T>, Vec<usize>) {
+        let order = RefCell::new(Vec::new());
+        let mut slots: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+        {
+            let mut pending: Vec<_> = futures
+                .into_iter()
+                .zip(slots.iter_mut())
+                .enumerate()
+                .map(|(index, (future, slot))| {
+                    let order = &order;
+                    Box::pin(async move {
+                        *slot = Some(future.await);
+                        order.borrow_mut().push(index);
+                    })
+                })
+                .collect();
+            std::future::poll_fn(|context| {
+                pending.retain_mut(|future| future.as_mut().poll(context).is_pending());
+                if pending.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            })
+            .await;
+        }
+        (slots.into_iter().flatten().collect(), order.into_inner())
+    }
+}
+
+impl HookRunner {
+    /// A runner for one session; `session` makes its processes recognisable.
+    ///
+    /// # Errors
+    /// When the operating system gives no event loop.
+    pub fn new(project: PathBuf, home: PathBuf, session: u64) -> std::io::Result<Self> {
+        Ok(Self {
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+            project,
+            home,
+            env: Vec::new(),
+            pass: PassEnv::None,
+            allowed_urls: None,
+            prompt_tool: None,
+            ran: BTreeMap::new(),
+            marker: format!("{}-{session}", std::process::id()),
+            servers: RefCell::default(),
+            groups: RefCell::default(),
+        })
+    }
+
+    fn environment(&self, event: Option<Event>) -> Vec<(OsString, OsString)> {
+        let project = self.project.to_string_lossy().into_owned();
+        let mut extra = vec![
+            ("HOME".to_owned(), self.home.to_string_lossy().into_owned()),
+            ("CLAUDE_PROJECT_DIR".to_owned(), project.clone()),
+            ("CLAUDECODE".to_owned(), "1".to_owned()),
+            ("CLAUDE_CODE_ENTRYPOINT".to_owned(), "sdk-cli".to_owned()),
+            (SESSION_MARKER.to_owned(), self.marker.clone()),
+        ];
+        if event == Some(Event::SessionStart) {
+            let file = self.home.join(".claude").join("session-env.sh");
+            if file.parent().is_some_and(|parent| std::fs::create_dir_all(parent).is_ok()) {
+                extra.push(("CLAUDE_ENV_FILE".to_owned(), file.to_string_lossy().into_owned()));
+            }
+        }
+        extra.extend(self.env.iter().cloned());
+        child_environment(&self.pass, &extra)
+    }
+
+    /// Starts an MCP server and gives its tools.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn start_server(
+        &self,
+        name: &str,
+        program: &str,
+        args: &[String],
+    ) -> Result<Vec<mcp_stdio::Listed>, String> {
+        let env = self.environment(None);
+        self.runtime.block_on(async {
+            let mut server = mcp_stdio::Server::start(program, args, &self.project, &env).await?;
+            let tools = server.tools().await?;
+            self.servers.borrow_mut().insert(name.to_owned(), server);
+            Ok(tools)
+        })
+    }
+
+    fn note(&mut self, hooks: &[Selected<'_>]) {
+        for hook in hooks {
+            *self.ran.entry((hook.file.to_owned(), hook.handler.pointer.clone())).or_default() += 1;
+        }
+    }
+
+    async fn run(&self, event: Event, handler: &Handler, payload: &Value) -> HandlerEnd {
+        let limit = Duration::from_secs_f64(handler.time_limit(event).min(LONGEST));
+        match &handler.kind {
+            HandlerKind::Command { command, args } => {
+                let line = match args {
+                    None => child::CommandLine::Shell(command.clone()),
+                    Some(args) => {
+                        let project = self.project.to_string_lossy();
+                        let expand = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &project);
+                        child::CommandLine::Exec {
+                            program: expand(command),
+                            args: args.iter().map(|arg| expand(arg)).collect(),
+                        }
+                    }
+                };
+                let background = handler.is_async();
+                self.command(&line, event, payload, limit, background).await
+            }
+            HandlerKind::Http { url, headers, allowed_env } => {
+                if event == Event::SessionStart {
+                    return HandlerEnd::silent(EndStatus::CannotStart(
+                        "http handlers are not called on SessionStart".to_owned(),
+                    ));
+                }
+                let may = self.allowed_urls.as_ref().is_none_or(|patterns| {
+                    patterns
+                        .iter()
+                        .any(|pattern| windtunnel_model::gate::rule::Wildcard::new(pattern).matches(url))
+                });
+                if !may {
+                    let why = "the address is not in allowedHttpHookUrls".to_owned();
+                    return HandlerEnd::silent(EndStatus::CannotStart(why));
+                }
+                let headers: Vec<(String, String)> = headers
+                    .iter()
+                    .map(|(name, value)| (name.clone(), self.expand(value, allowed_env)))
+                    .collect();
+                http::post(url, &headers, payload.to_string(), limit).await
+            }
+            HandlerKind::McpTool { server, tool, input } => {
+                let input = substitute(input, payload);
+                let taken = self.servers.borrow_mut().remove(server);
+                let Some(mut running) = taken else {
+                    let why = format!("server `{server}` is not connected");
+                    return HandlerEnd::silent(EndStatus::CannotStart(why));
+                };
+                let end = match tokio::time::timeout(limit, call_tool(&mut running, tool, &input)).await {
+                    Ok(Ok(text)) => {
+                        HandlerEnd { status: EndStatus::McpResult, stdout: text, stderr: String::new() }
+                    }
+                    Ok(Err(why)) => HandlerEnd::silent(EndStatus::CannotStart(why)),
+                    Err(_) => HandlerEnd::silent(EndStatus::Timeout),
+                };
+                self.servers.borrow_mut().insert(server.clone(), running);
+                end
+            }
+            HandlerKind::Prompt { .. } | HandlerKind::Agent { .. } => {
+                HandlerEnd::silent(EndStatus::CannotStart("no model can be reached".to_owned()))
+            }
+        }
+    }
+
+    fn expand(&self, text: &str, allowed: &[String]) -> String {
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            expanded.push_str(before);
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            let name = &after[..end];
+            if allowed.iter().any(|known| known == name)
+                && let Some((_, value)) = self.env.iter().find(|(known, _)| known == name)
+            {
+                expanded.push_str(value);
+            }
+            rest = &after[end..];
+        }
+        expanded.push_str(rest);
+        expanded
+    }
+
+    async fn command(
+        &self,
+        line: &child::CommandLine,
+        event: Event,
+        payload: &Value,
+        limit: Duration,
+        background: bool,
+    ) -> HandlerEnd {
+        let cwd =
+            payload.get("cwd").and_then(Value::as_str).map_or_else(|| self.project.clone(), PathBuf::from);
+        let mut command = child::command(line, &cwd, &self.environment(Some(event)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(!background);
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return HandlerEnd::silent(EndStatus::CannotStart(error.to_string())),
+        };
+        let Some(group) = child.id().and_then(Group::register) else {
+            return HandlerEnd::silent(EndStatus::CannotStart("it has no process id".to_owned()));
+        };
+        let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut input = payload.to_string().into_bytes();
+        input.push(b'\n');
+        let writer = tokio::spawn(async move {
+            if let Some(pipe) = stdin.as_mut() {
+                // A hook may leave its input unread.
+                let _ = pipe.write_all(&input).await;
+                let _ = pipe.shutdown().await;
+            }
+        });
+        if background {
+            self.groups.borrow_mut().push(group);
+            return HandlerEnd::exited(0, "", "");
+        }
+        let out = tokio::spawn(read_bounded(stdout));
+        let err = tokio::spawn(read_bounded(stderr));
+        let status = match tokio::time::timeout(limit, child.wait()).await {
+            Ok(Ok(status)) => match (status.code(), status.signal()) {
+                (Some(code), _) => EndStatus::Exit(code),
+                (None, signal) => EndStatus::Signal(signal.unwrap_or(0)),
+            },
+            Ok(Err(error)) => EndStatus::CannotStart(error.to_string()),
+            Err(_) => {
+                group.signal(Signal::SIGKILL);
+                let _ = child.wait().await;
+                EndStatus::Timeout
+            }
+        };
+        let (stdout, stderr) = match tokio::time::timeout(DRAIN, async { (out.await, err.await) }).await {
+            Ok((Ok(stdout), Ok(stderr))) => (stdout, stderr),
+            _ => Default::default(),
+        };
+        writer.abort();
+        self.groups.borrow_mut().push(group);
+        HandlerEnd {
+            status,
+            stdout: String::from_utf8_lossy(&stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        }
+    }
+
+    /// Kills whatever the session left running, also what moved to a group of its own.
+    pub fn end_session(&mut self) {
+        self.servers.borrow_mut().clear();
+        self.groups.borrow_mut().clear();
+        let needle = format!("{SESSION_MARKER}={}", self.marker);
+        crate::process::kill_with_environment(&needle);
+    }
+}
+
+impl Drop for HookRunner {
+    fn drop(&mut self) {
+        self.end_session();
+    }
+}
+
+impl Answers for HookRunner {
+    fn run_hooks(&mut self, event: Event, hooks: &[Selected<'_>], payload: &Value) -> HookRuns {
+        self.note(hooks);
+        let (ends, finished) = self.runtime.block_on(async {
+            finish_order(hooks.iter().map(|hook| self.run(event, hook.handler, payload)).collect()).await
+        });
+        HookRuns { ends: ends.into_iter().map(Some).collect(), finished }
+    }
+
+    fn ask(
+        &mut self,
+        hooks: &[Selected<'_>],
+        payload: &Value,
+        call: &Call<'_>,
+        input: &Value,
+    ) -> Vec<AskedEnd> {
+        self.note(hooks);
+        let prompt = self.prompt_tool.clone();
+        let this: &Self = self;
+        this.runtime.block_on(async {
+            type Ending<'a> = std::pin::Pin<Box<dyn Future<Output = AskedEnd> + 'a>>;
+            let mut endings: Vec<Ending<'_>> = Vec::new();
+            if let Some((server, tool)) = &prompt {
+                endings.push(Box::pin(async move {
+                    let question =
+                        serde_json::json!({"tool_name": call.tool, "input": input, "tool_use_id": call.id});
+                    AskedEnd::PromptTool(this.ask_prompt_tool(server, tool, &question).await)
+                }));
+            }
+            for (index, hook) in hooks.iter().enumerate() {
+                endings.push(Box::pin(async move {
+                    AskedEnd::Hook(index, this.run(Event::PermissionRequest, hook.handler, payload).await)
+                }));
+            }
+            let (ends, order) = finish_order(endings).await;
+            order.into_iter().filter_map(|index| ends.get(index).cloned()).collect()
+        })
+    }
+}
+
+impl HookRunner {
+    async fn ask_prompt_tool(&self, server: &str, tool: &str, question: &Value) -> PermissionAnswer {
+        let refused = |message: String| PermissionAnswer {
+            allow: false,
+            updated_input: None,
+            updated_permissions: Vec::new(),
+            message: Some(message),
+            interrupt: false,
+        };
+        let taken = self.servers.borrow_mut().remove(server);
+        let Some(mut running) = taken else { return refused(format!("server `{server}` is not connected")) };
+        let answer = running.call(tool, question).await;
+        self.servers.borrow_mut().insert(server.to_owned(), running);
+        match answer.map(|text| serde_json::from_str::<Value>(&text)) {
+            Ok(Ok(Value::Object(fields))) => permission_answer(&fields).unwrap_or_else(refused),
+            Ok(_) => refused("the prompt tool's answer is not an object".to_owned()),
+            Err(why) => refused(why),
+        }
+    }
+}
+
+async fn call_tool(server: &mut mcp_stdio::Server, tool: &str, input: &Value) -> Result<String, String> {
+    let known = server.tools().await?;
+    if !known.iter().any(|listed| listed.name == tool) {
+        return Err(format!("there is no tool `{tool}`"));
+    }
+    server.call(tool, input).await
+}
+
+/// `${path.to.field}` in the texts of an input; what is not there becomes empty.
+fn substitute(input: &Value, payload: &Value) -> Value {
+    match input {
+        Value::String(text) => {
+            let mut expanded = String::new();
+            let mut rest = text.as_str();
+            while let Some((before, after)) = rest.split_once("${") {
+                expanded.push_str(before);
+                let Some((path, behind)) = after.split_once('}') else { break };
+                let found = path.split('.').try_fold(payload, |value, part| value.get(part));
+                match found {
+                    Some(Value::String(text)) => expanded.push_str(text),
+                    Some(Value::Null) | None => {}
+                    Some(other) => expanded.push_str(&other.to_string()),
+                }
+                rest = behind;
+            }
+            expanded.push_str(rest);
+            Value::String(expanded)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(|item| substitute(item, payload)).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.iter().map(|(name, value)| (name.clone(), substitute(value, payload))).collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+async fn read_bounded(pipe: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let Some(mut pipe) = pipe else { return kept };
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count) = pipe.read(&mut buffer).await {
+        if count == 0 {
+            break;
+        }
+        let room = OUTPUT_LIMIT.saturating_sub(kept.len()).min(count);
+        kept.extend_from_slice(&buffer[..room]);
+    }
+    kept
+}
