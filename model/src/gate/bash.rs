@@ -105,6 +105,26 @@ pub fn restricting_rule(list: &RuleList, text: &str, script: &Script) -> Option<
     script.parts.iter().find_map(|part| restricting_rule_for_part(list, part))
 }
 
+/// The deny rule that matches a removal inside `sh -c '…'`. Of what such a text runs only `rm` and `rmdir` were seen to
+/// be found there (field report F44); other commands were seen to be missed (gate-and-hooks, section 7.2).
+pub fn removal_in_shell_text(list: &RuleList, script: &Script, home: &str) -> Option<u32> {
+    script.parts.iter().filter_map(shell_text).find_map(|text| {
+        let inner = super::shell::decompose(text, home);
+        let removals = inner.parts.iter().filter(|part| removed_operands(part).is_some());
+        removals.into_iter().find_map(|part| restricting_rule_for_part(list, part))
+    })
+}
+
+/// The text that a part hands to another shell with `-c`.
+fn shell_text(part: &Part) -> Option<&str> {
+    let words = unwrapped(part);
+    let name = base_name(words.first()?.text());
+    if !matches!(name, "sh" | "bash" | "dash" | "zsh") || words.get(1)?.text() != "-c" {
+        return None;
+    }
+    words.get(2)?.value.as_deref()
+}
+
 fn restricting_rule_for_part(list: &RuleList, part: &Part) -> Option<u32> {
     if !part.source.is_empty()
         && let Some(rule) = list.bash_exact(&part.source)

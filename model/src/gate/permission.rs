@@ -381,7 +381,10 @@ fn bash_permission(
     let allow = policy.rules.list(Behaviour::Allow);
     let mode = workspace.mode;
     let script = shell::decompose(text, &workspace.home);
-    if let Some(rule) = bash::restricting_rule(deny, text, &script) {
+    let denied = bash::restricting_rule(deny, text, &script).or_else(|| {
+        if deny.has_bash() { bash::removal_in_shell_text(deny, &script, &workspace.home) } else { None }
+    });
+    if let Some(rule) = denied {
         return answer(Deny, By::Rule(rule));
     }
     if let Some(rule) = denied_path(policy, workspace, &script) {

