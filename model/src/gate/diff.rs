@@ -46,8 +46,9 @@ pub fn atoms(old: &Session, new: &Session) -> Vec<Example> {
     let mut commands = Vec::new();
     for session in [old, new] {
         for (_, pattern) in &session.policy.rules.patterns {
-            for example in
-                examples::caught(pattern, &session.policy.tools).into_iter().chain(examples::near_miss(pattern))
+            for example in examples::caught(pattern, &session.policy.tools)
+                .into_iter()
+                .chain(examples::near_miss(pattern))
             {
                 for variant in variants(&example) {
                     add(variant);
@@ -76,7 +77,9 @@ pub fn atoms(old: &Session, new: &Session) -> Vec<Example> {
 
 /// The same path by the other file tools: rules of one reach the others.
 fn variants(example: &Example) -> Vec<Example> {
-    let Some(path) = tools::path_of(&example.tool, &example.input).map(str::to_owned) else { return Vec::new() };
+    let Some(path) = tools::path_of(&example.tool, &example.input).map(str::to_owned) else {
+        return Vec::new();
+    };
     ["Read", "Write", "Edit"]
         .into_iter()
         .filter(|tool| *tool != example.tool)

@@ -94,7 +94,9 @@ pub fn near_miss(pattern: &Pattern) -> Option<Example> {
         }
         Pattern::ToolGlob(_) => None,
         Pattern::McpServer(server) => Some(example(&format!("mcp__{server}x__x"), json!({}))),
-        Pattern::Bash(BashPattern::Exact(text)) => Some(example("Bash", json!({"command": format!("{text} x")}))),
+        Pattern::Bash(BashPattern::Exact(text)) => {
+            Some(example("Bash", json!({"command": format!("{text} x")})))
+        }
         Pattern::Bash(BashPattern::Wild { pattern, .. }) => {
             // The first word with a letter more is another command.
             let head = pattern.head();

@@ -21,9 +21,9 @@ pub fn matching_rules(session: &Session, facts: &dyn Facts, tool: &str, input: &
     let mut alone = Workspace { mode: Mode::Default, ..session.workspace.clone() };
     alone.plan_with_auto = false;
     for (index, rule) in session.merged.rules.iter().enumerate().take(RULE_LIMIT) {
-        let one = Merged { rules: vec![rule.clone()], files: session.merged.files.clone(), ..Merged::default() };
-        let policy =
-            Policy::new(&one, &alone.bases(), session.policy.tools.clone(), &session.profile.gate);
+        let one =
+            Merged { rules: vec![rule.clone()], files: session.merged.files.clone(), ..Merged::default() };
+        let policy = Policy::new(&one, &alone.bases(), session.policy.tools.clone(), &session.profile.gate);
         let matches = policy.removed_by(tool).is_some()
             || match permission(&policy, &alone, facts, tool, input).by {
                 By::Rule(_) => true,
@@ -73,7 +73,10 @@ pub fn changes(
         let mut changed = session.clone();
         changed.merged.push_rule(behaviour, &text, Level::User, "(added)");
         changed.recompile();
-        note(format!("add the {} rule `{text}`", behaviour.word()), judge(&changed, facts, tool, input, hook));
+        note(
+            format!("add the {} rule `{text}`", behaviour.word()),
+            judge(&changed, facts, tool, input, hook),
+        );
     }
     for mode in [Mode::AcceptEdits, Mode::DontAsk, Mode::Bypass, Mode::Default] {
         let mut changed = session.clone();
@@ -105,10 +108,16 @@ fn outcome(hook: HookDecision, permission: Permission, session: &Session, tool: 
 pub fn rule_for(tool: &str, input: &Value) -> String {
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     match tool {
-        "Bash" => field("command").map_or_else(|| tool.to_owned(), |command| format!("Bash({})", command.trim())),
+        "Bash" => {
+            field("command").map_or_else(|| tool.to_owned(), |command| format!("Bash({})", command.trim()))
+        }
         "Read" => field("file_path").map_or_else(|| tool.to_owned(), |path| path_rule("Read", path)),
-        "Write" | "Edit" => field("file_path").map_or_else(|| tool.to_owned(), |path| path_rule("Edit", path)),
-        "NotebookEdit" => field("notebook_path").map_or_else(|| tool.to_owned(), |path| path_rule("Edit", path)),
+        "Write" | "Edit" => {
+            field("file_path").map_or_else(|| tool.to_owned(), |path| path_rule("Edit", path))
+        }
+        "NotebookEdit" => {
+            field("notebook_path").map_or_else(|| tool.to_owned(), |path| path_rule("Edit", path))
+        }
         "WebFetch" => field("url")
             .and_then(super::web::host)
             .map_or_else(|| tool.to_owned(), |host| format!("WebFetch(domain:{host})")),
