@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn loop_3_4_each_call_has_one_result_in_the_next_message() {
         use PairingFault::{DupResult, DupUse, EmptyId, MissingResult, OrphanResult};
-        let cases: [(&[(Role, &[Block])], Vec<PairingFault>); 6] = [
+        type Parts<'a> = &'a [(Role, &'a [Block])];
+        let cases: [(Parts<'_>, Vec<PairingFault>); 6] = [
             (
                 &[(Role::Assistant, &[call("a"), call("b")]), (Role::User, &[result("b"), result("a")])],
                 vec![],

@@ -9,4 +9,6 @@ pub mod gate;
 pub mod mcp_client;
 pub mod mcp_server;
 pub mod process;
+pub mod scenario;
 pub mod transport;
+pub mod world;

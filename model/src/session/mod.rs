@@ -234,22 +234,23 @@ impl Session {
             .ok_or_else(|| SessionError::UnknownServer(name.to_owned()))
     }
 
-    /// The signal of a hook's end on a site, and the call that it rewrites to.
-    fn signal(
+    /// What a hook's end says to control, and the call that it rewrites to: `call` is the call that the hook ran on.
+    ///
+    /// # Errors
+    /// When there is no such hook, or a capacity is exceeded.
+    pub fn signal(
         &mut self,
-        hook: &HookLabel,
-        slot: Option<u8>,
+        hook: HookRef,
+        call: Option<CallRef>,
         end: &HandlerEnd,
     ) -> Result<Signal, SessionError> {
-        let Some(registered) = self.catalogue.hook(HookRef(hook.index)).cloned() else {
+        let Some(registered) = self.catalogue.hook(hook).cloned() else {
             return Err(Rejected::Unknown("hook").into());
         };
         let verdict = interpret(registered.event, &registered.handler, end, &self.config.profile.hooks);
         let mut rewrite = None;
-        if let (Some(updated), Some(slot)) = (&verdict.updated_input, slot)
-            && let Some(call) = self.state.slot(slot).map(|slot| slot.call)
-            && let (Some(info), Some(payload)) =
-                (self.config.call(call).cloned(), self.payload(call).cloned())
+        if let (Some(updated), Some(call)) = (&verdict.updated_input, call)
+            && let (Some(info), Some(payload)) = (self.config.call(call).cloned(), self.payload(call).cloned())
         {
             let new = self.intern_call(&info.id, &payload.tool, updated)?;
             // The hooks have been chosen, and have run, on the original.
@@ -258,25 +259,76 @@ impl Session {
             }
             rewrite = Some(new);
         }
-        let decision =
-            if verdict.by_on_failure { crate::hooks::HookDecision::None } else { verdict.decision };
+        let decision = if verdict.by_on_failure { crate::hooks::HookDecision::None } else { verdict.decision };
         Ok(Signal { decision, failed: verdict.failed.is_some(), halt: verdict.prevent_continuation, rewrite })
+    }
+
+    /// Back to before the start; what was compiled stays.
+    pub fn restart(&mut self) {
+        self.state = State::default();
+        self.monitor = Monitor::default();
+        self.broken.clear();
+        self.journal = Journal::default();
+        self.wires = vec![Wire::default(); self.config.servers.len()];
+        self.slots.clear();
+        self.results.clear();
+        self.contexts.clear();
+        self.feedback.clear();
+        self.answers.clear();
+        self.steps = 0;
+    }
+
+    /// Puts a wrong rule in force, for tests of the checks.
+    #[doc(hidden)]
+    pub fn set_mutant(&mut self, mutant: Option<Mutant>) {
+        self.config.mutant = mutant;
+    }
+
+    /// Registers the hooks of the run's own events. Done at the start; earlier where the whole table must be known.
+    ///
+    /// # Errors
+    /// When a capacity is exceeded.
+    pub fn register_run_hooks(&mut self) -> Result<(), SessionError> {
+        let prompt = self.catalogue.run_hooks(&mut self.config, crate::hooks::Event::UserPromptSubmit)?;
+        self.config.prompt_hooks = prompt;
+        let stop = self.catalogue.run_hooks(&mut self.config, crate::hooks::Event::Stop)?;
+        self.config.stop_hooks = stop;
+        Ok(())
+    }
+
+    /// The versions that the client speaks.
+    pub fn versions(&self) -> &ClientVersions {
+        &self.versions
+    }
+
+    /// What a line of a server would say to a fresh connection whose open request is `message`: for closed worlds, which
+    /// know their servers' answers beforehand.
+    pub fn classify(&self, message: crate::agent_loop::McpOut, line: &str) -> McpIn {
+        use crate::agent_loop::McpOut;
+        let (id, kind) = match message {
+            McpOut::Discover { id, .. } => (Some(id), OpenKind::Discover),
+            McpOut::Initialize { id } => (Some(id), OpenKind::Initialize),
+            McpOut::ListTools { id } => (Some(id), OpenKind::List),
+            _ => (None, OpenKind::Nothing),
+        };
+        match wire::hear(&mut Wire::default(), &self.versions, Open { id, kind }, line) {
+            Heard::Control(message, _) => message,
+            Heard::Tools(id, _) => McpIn::Response { id: Some(id), body: McpBody::Tools { list: 0 } },
+            Heard::Answer(_) => McpIn::Other,
+        }
+    }
+
+    /// The line of a request on a fresh connection, for the same purpose; `version` is the agreed one.
+    pub fn line(&self, message: crate::agent_loop::McpOut, version: Option<&str>) -> String {
+        let wire = Wire { version: version.map(str::to_owned), ..Wire::default() };
+        wire::render(&wire, &self.versions, version.is_some(), message, None)
     }
 
     /// Labelled to control.
     fn resolve(&mut self, input: &LabelledInput) -> Result<Input, SessionError> {
         Ok(match input {
             LabelledInput::Start => {
-                for (event, target) in
-                    [(crate::hooks::Event::UserPromptSubmit, true), (crate::hooks::Event::Stop, false)]
-                {
-                    let list = self.catalogue.run_hooks(&mut self.config, event)?;
-                    if target {
-                        self.config.prompt_hooks = list;
-                    } else {
-                        self.config.stop_hooks = list;
-                    }
-                }
+                self.register_run_hooks()?;
                 Input::Start
             }
             LabelledInput::Prompt { .. } => Input::Prompt,
@@ -284,7 +336,8 @@ impl Session {
             LabelledInput::ModelFailed { .. } => Input::ModelFailed,
             LabelledInput::HookFinished { hook, call, end } => {
                 let slot = call.as_ref().map(|call| call.slot);
-                let signal = self.signal(hook, slot, end)?;
+                let on = slot.and_then(|slot| self.state.slot(slot)).map(|slot| slot.call);
+                let signal = self.signal(HookRef(hook.index), on, end)?;
                 let site = slot.map_or(Site::Run, Site::Call);
                 Input::HookFinished { site, hook: HookRef(hook.index), signal }
             }

@@ -1,0 +1,1 @@
+//! Comparing a run with what its scenario expects.
