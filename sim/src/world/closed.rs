@@ -156,7 +156,8 @@ pub struct ClosedWorld {
     pub connect_timeout: f64,
     /// Behaviours of the scenario that only the process world plays.
     pub unmodelled: Vec<String>,
-    counters: usize,
+    /// How many counters are in use; set by [`ClosedWorld::finish`].
+    pub counters: usize,
 }
 
 /// Which request of the harness a choice answers: choices of one request exclude each other.
