@@ -180,9 +180,10 @@ impl Compiler<'_> {
                 return Err(self.error(&format!("{pointer}/end"), message));
             }
             for (id, end) in &expect.calls {
-                if !CallEnd::ALL.iter().any(|known| known.word() == end) {
+                if end != "no result" && !CallEnd::ALL.iter().any(|known| known.word() == end) {
                     let words: Vec<&str> = CallEnd::ALL.iter().map(|end| end.word()).collect();
-                    let message = format!("found `{end}` for call `{id}`, expected one of {}", words.join(", "));
+                    let message =
+                        format!("found `{end}` for call `{id}`, expected `no result` or one of {}", words.join(", "));
                     return Err(self.error(&format!("{pointer}/calls/{id}"), message));
                 }
             }

@@ -33,8 +33,3 @@ fn collect(dir: &'static Dir<'static>, files: &mut Vec<(String, &'static str)>) 
         collect(dir, files);
     }
 }
-
-/// A helper file that ships beside the scenarios (a hook script, a server), by its path below `scenarios/`.
-pub fn support_file(path: &str) -> Option<&'static str> {
-    SCENARIOS.get_file(path)?.contents_utf8()
-}
