@@ -24,6 +24,7 @@
 )]
 
 pub mod agent_loop;
+pub mod context;
 pub mod finding;
 pub mod gate;
 pub mod hooks;

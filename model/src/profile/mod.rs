@@ -8,6 +8,7 @@
 //! Each mechanism keeps its parameters in a file of its own, declared with [`parameters!`](crate::parameters).
 
 pub mod agent_loop;
+pub mod context;
 pub mod gate;
 pub mod hooks;
 pub mod settings;
@@ -154,6 +155,11 @@ impl ProfileName {
                 Self::Documented => settings::DOCUMENTED,
                 Self::ClaudeCode => settings::CLAUDE_CODE,
             },
+            context: match self {
+                Self::Teaching => context::TEACHING,
+                Self::Documented => context::DOCUMENTED,
+                Self::ClaudeCode => context::CLAUDE_CODE,
+            },
         }
     }
 }
@@ -196,6 +202,8 @@ pub struct Profile {
     pub gate: gate::GateParameters,
     /// Settings files.
     pub settings: settings::SettingsParameters,
+    /// What stands in the context, and what it costs.
+    pub context: context::ContextParameters,
 }
 
 impl Profile {
@@ -205,6 +213,7 @@ impl Profile {
         rows.extend(self.hooks.rows());
         rows.extend(self.gate.rows());
         rows.extend(self.settings.rows());
+        rows.extend(self.context.rows());
         rows
     }
 }

@@ -1,0 +1,13 @@
+//! What stands in the context of each request, in bytes and tokens, and what it costs.
+//!
+//! A request has three layers, in the order in which the API reads them: tools, system, messages. This module states
+//! which texts enter which layer ([`definition`], [`loading`], [`conversation`], [`listing`]), keeps the account of
+//! them ([`ledger`]), says what the prompt cache gives back ([`cache`]), what is left after compaction
+//! ([`compaction`]), and what all of it costs ([`price`], [`session`]).
+//!
+//! Two ways to count must not be confused. A profile's own *decisions* (is the listing over its budget, does a skill
+//! fit after compaction) use its characters per token; *reports* use a [`tokens::Counter`] that the caller chooses.
+
+pub mod ledger;
+pub mod request;
+pub mod tokens;
