@@ -32,7 +32,6 @@ const NOT_MODELLED: &[(&str, &str)] = &[
         "sk-invoke-*",
         "the rendering of a skill's body (arguments, embedded commands) is not part of the cost model",
     ),
-    ("sk-args-*", "the rendering of a skill's body is not part of the cost model"),
     ("sk-embedded-*", "embedded commands are run by the world"),
     ("sk-model-calls-*", "refusals of an invocation are the gate's matter"),
     ("sk-user-calls-*", "refusals of an invocation are the gate's matter"),
@@ -225,8 +224,9 @@ fn judge_listing(case: &Value, observed: &Value) {
     assert_eq!(observed["cut"], json!(count(Description::Cut)));
     assert_eq!(observed["none"], json!(count(Description::Dropped)));
     // The record keeps the first six names of each kind.
-    let names =
-        |wanted| own.iter().filter(move |line| line.description == wanted).map(|line| line.name.clone()).take(6);
+    let names = |wanted| {
+        own.iter().filter(move |line| line.description == wanted).map(|line| line.name.clone()).take(6)
+    };
     assert_eq!(observed["which_none"], names(Description::Dropped).collect::<Value>());
     let full: Vec<String> = names(Description::Whole).collect();
     let recorded = observed["which_full"].as_array().unwrap();
@@ -516,19 +516,23 @@ fn judge_order(case: &Value, observed: &Value) {
     assert_eq!(observed[key], names);
 }
 
-fn judge_prices(observed: &Value) {
+fn judge_prices(case: &Value, observed: &Value) {
+    // "one field at 10,000 tokens, others 0"
+    let tokens: u64 =
+        case["usage"].as_str().unwrap().split(' ').nth(3).unwrap().replace(',', "").parse().unwrap();
     let models = Models::read(SHIPPED).unwrap();
     for (id, prices) in observed.as_object().unwrap() {
         let model = models.find(id).unwrap();
         let usage = |key: &str| match key {
-            "in" => Usage { input: 10_000, ..Usage::default() },
-            "out" => Usage { output: 10_000, ..Usage::default() },
-            "read" => Usage { read: 10_000, ..Usage::default() },
-            "write_5m" => Usage { write_5m: 10_000, ..Usage::default() },
-            _ => Usage { write_1h: 10_000, ..Usage::default() },
+            "in" => Usage { input: tokens, ..Usage::default() },
+            "out" => Usage { output: tokens, ..Usage::default() },
+            "read" => Usage { read: tokens, ..Usage::default() },
+            "write_5m" | "write_unspecified" => Usage { write_5m: tokens, ..Usage::default() },
+            _ => Usage { write_1h: tokens, ..Usage::default() },
         };
         for (key, price) in prices.as_object().unwrap() {
-            let per_million = model.cost(&usage(key)).unwrap() * 100.0;
+            let per_million =
+                model.cost(&usage(key)).unwrap() * 1e6 / f64::from(u32::try_from(tokens).unwrap());
             assert!((per_million - price.as_f64().unwrap()).abs() < 1e-9, "{id} {key}");
         }
     }
@@ -567,8 +571,8 @@ fn judge(case: &Value, observed: &Value) -> bool {
         judge_order(case, observed);
     } else if case.pointer("/input/query").is_some() {
         judge_search(case, observed);
-    } else if has(case, "unit") {
-        judge_prices(observed);
+    } else if case.get("usage").and_then(Value::as_str).is_some_and(|text| text.starts_with("one field at")) {
+        judge_prices(case, observed);
     } else if has(case, "usage.input_tokens") {
         judge_long_input(observed);
     } else if let Some(hint) = observed.get("hint_in_first_request") {
