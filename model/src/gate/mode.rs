@@ -52,3 +52,19 @@ impl std::fmt::Display for Mode {
         f.write_str(self.name())
     }
 }
+
+impl std::str::FromStr for Mode {
+    type Err = UnknownModeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::from_name(text).ok_or_else(|| UnknownModeError { found: text.to_owned() })
+    }
+}
+
+/// A mode that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no mode `{found}`: expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions")]
+pub struct UnknownModeError {
+    /// What was written.
+    pub found: String,
+}

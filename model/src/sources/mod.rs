@@ -1,4 +1,5 @@
 //! Sources of configuration: which files count, how their keys merge, and what waits for trust.
 
+pub mod lint;
 pub mod merge;
 pub mod settings;

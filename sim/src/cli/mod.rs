@@ -3,6 +3,8 @@
 
 pub mod completions;
 pub mod gate;
+pub mod hook;
+pub mod lint;
 pub mod mcp;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -99,6 +101,10 @@ enum Command {
     Completions(completions::CompletionsArgs),
     /// Would this call run, and why: explain, test and compare settings.
     Gate(gate::GateArgs),
+    /// Try hooks on real processes.
+    Hook(hook::HookArgs),
+    /// Find mistakes in settings, rules, hooks and matchers.
+    Lint(lint::LintArgs),
 }
 
 /// The whole command line as clap knows it: for the reference snapshot and for completions.
@@ -129,6 +135,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             Some(Command::Mcp(args)) => mcp::run(&args, io),
             Some(Command::Completions(args)) => completions::run(&args, io),
             Some(Command::Gate(args)) => gate::run(&args, io),
+            Some(Command::Hook(args)) => hook::run(&args, io),
+            Some(Command::Lint(args)) => lint::run(&args, io),
         });
     match result {
         Ok(exit) => exit,

@@ -69,6 +69,11 @@ struct Report<'a> {
 /// When a file cannot be read or is no case.
 pub fn run(args: &TestArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let profile = args.profile.profile;
+    if args.init {
+        let (session, _) = super::SettingsArgs::default().session(profile.profile(), io)?;
+        super::init::print(&session, io)?;
+        return Ok(Exit::Holds);
+    }
     let mut cases: Vec<(String, Case)> = Vec::new();
     for path in &args.files {
         let full = io.cwd.join(path);
