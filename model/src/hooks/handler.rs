@@ -241,8 +241,11 @@ pub fn parse(value: &Value, pointer: &str, defects: &mut Vec<Defect>) -> HooksCo
             ));
             continue;
         };
+        // Only PreToolUse is strict: a misshapen part there costs the file, elsewhere the part (corpus, section 3: root
+        // keys, and the public files that were tried on the harness).
+        let cost = if event == Event::PreToolUse { Cost::File } else { Cost::Part };
+        let before = defects.len();
         let Value::Array(groups) = groups else {
-            let cost = if groups.get("hooks").is_some() { Cost::File } else { Cost::Part };
             defects.push(Defect::new(
                 "event-not-an-array",
                 pointer,
@@ -256,6 +259,9 @@ pub fn parse(value: &Value, pointer: &str, defects: &mut Vec<Defect>) -> HooksCo
             .enumerate()
             .filter_map(|(i, group)| parse_group(group, format!("{pointer}/{i}"), defects))
             .collect();
+        for defect in defects.iter_mut().skip(before) {
+            defect.cost = defect.cost.min(cost);
+        }
         config.events.push((event, read));
     }
     config

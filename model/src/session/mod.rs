@@ -250,7 +250,8 @@ impl Session {
         let verdict = interpret(registered.event, &registered.handler, end, &self.config.profile.hooks);
         let mut rewrite = None;
         if let (Some(updated), Some(call)) = (&verdict.updated_input, call)
-            && let (Some(info), Some(payload)) = (self.config.call(call).cloned(), self.payload(call).cloned())
+            && let (Some(info), Some(payload)) =
+                (self.config.call(call).cloned(), self.payload(call).cloned())
         {
             let new = self.intern_call(&info.id, &payload.tool, updated)?;
             // The hooks have been chosen, and have run, on the original.
@@ -259,7 +260,8 @@ impl Session {
             }
             rewrite = Some(new);
         }
-        let decision = if verdict.by_on_failure { crate::hooks::HookDecision::None } else { verdict.decision };
+        let decision =
+            if verdict.by_on_failure { crate::hooks::HookDecision::None } else { verdict.decision };
         Ok(Signal { decision, failed: verdict.failed.is_some(), halt: verdict.prevent_continuation, rewrite })
     }
 

@@ -125,7 +125,10 @@ impl Compiler<'_> {
         for name in &names {
             let info = ServerInfo { name: (*name).clone(), lists: Vec::new() };
             config.servers.try_push(info).map_err(|_| {
-                self.error("/world/servers", "more than 8 servers: a capacity of the model's state (MAX_SERVERS)")
+                self.error(
+                    "/world/servers",
+                    "more than 8 servers: a capacity of the model's state (MAX_SERVERS)",
+                )
             })?;
         }
         let hooks = merged.hooks.sources.iter().map(|source| (source.level, source.config.clone())).collect();
@@ -150,7 +153,9 @@ impl Compiler<'_> {
         let mut session = Session::new(config, catalogue, versions, InvariantSet::all());
         for (name, script) in &scripts {
             let tools: Vec<Value> = script.tools.iter().map(|tool| tool.definition()).collect();
-            session.declare_list(name, &tools).map_err(|error| self.error("/world/servers", error.to_string()))?;
+            session
+                .declare_list(name, &tools)
+                .map_err(|error| self.error("/world/servers", error.to_string()))?;
         }
         session.register_run_hooks().map_err(|error| self.error("/harness/settings", error.to_string()))?;
         let world = self.world(&mut session, &scripts, &names)?;
@@ -182,8 +187,10 @@ impl Compiler<'_> {
             for (id, end) in &expect.calls {
                 if end != "no result" && !CallEnd::ALL.iter().any(|known| known.word() == end) {
                     let words: Vec<&str> = CallEnd::ALL.iter().map(|end| end.word()).collect();
-                    let message =
-                        format!("found `{end}` for call `{id}`, expected `no result` or one of {}", words.join(", "));
+                    let message = format!(
+                        "found `{end}` for call `{id}`, expected `no result` or one of {}",
+                        words.join(", ")
+                    );
                     return Err(self.error(&format!("{pointer}/calls/{id}"), message));
                 }
             }
@@ -197,7 +204,10 @@ impl Compiler<'_> {
                 && !path.starts_with('/')
                 && path.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
             if !inside {
-                return Err(self.error("/files", format!("found the path `{path}`, expected a path inside the workspace")));
+                return Err(self.error(
+                    "/files",
+                    format!("found the path `{path}`, expected a path inside the workspace"),
+                ));
             }
         }
         Ok(())
@@ -254,11 +264,13 @@ impl Compiler<'_> {
             let Some(value) = value else { continue };
             let (settings, findings) =
                 settings::load(level, word, &value.to_string(), &self.profile.settings);
-            if let Some(finding) = findings.iter().find(|f| f.severity == windtunnel_model::finding::Severity::Error) {
+            if let Some(finding) =
+                findings.iter().find(|f| f.severity == windtunnel_model::finding::Severity::Error)
+            {
                 let message = format!("{}: {}", finding.id, finding.message);
-                return Err(self
-                    .error(&format!("/harness/settings/{word}"), message)
-                    .with_hint("`windtunnel lint` explains findings; a scenario's settings have to be in force"));
+                return Err(self.error(&format!("/harness/settings/{word}"), message).with_hint(
+                    "`windtunnel lint` explains findings; a scenario's settings have to be in force",
+                ));
             }
             files.push(settings);
         }
@@ -269,7 +281,10 @@ impl Compiler<'_> {
         }
         workspace.mode = match &self.loaded.scenario.harness.mode {
             Some(word) => Mode::from_name(word).ok_or_else(|| {
-                self.error("/harness/mode", format!("found mode `{word}`, expected a permission mode such as `default`"))
+                self.error(
+                    "/harness/mode",
+                    format!("found mode `{word}`, expected a permission mode such as `default`"),
+                )
             })?,
             None => merged.default_mode.unwrap_or_default(),
         };
@@ -301,7 +316,10 @@ impl Compiler<'_> {
             (part.connect_timeout_seconds, "connect_timeout_seconds"),
         ] {
             if seconds.is_some_and(|seconds| !is_duration(seconds)) {
-                return Err(self.error(&format!("/harness/limits/{name}"), "expected a number of seconds from 0 to 86400"));
+                return Err(self.error(
+                    &format!("/harness/limits/{name}"),
+                    "expected a number of seconds from 0 to 86400",
+                ));
             }
         }
         Ok(Limits { max_turns: part.max_turns, max_cost })
@@ -337,7 +355,9 @@ impl Compiler<'_> {
             ..ClosedWorld::default()
         };
         if part.interrupt_seconds.is_some_and(|seconds| !is_duration(seconds)) {
-            return Err(self.error("/world/interrupt_seconds", "expected a number of seconds from 0 to 86400"));
+            return Err(
+                self.error("/world/interrupt_seconds", "expected a number of seconds from 0 to 86400")
+            );
         }
         world.replies = self.replies(session, &part.model)?;
         world.users = self.users(&part.user)?;
@@ -368,8 +388,9 @@ impl Compiler<'_> {
                     if let Some(reason) = &entry.fails {
                         return Ok(ReplyAnswer { reference: None, reply, fails: Some(reason.clone()) });
                     }
-                    let reference =
-                        session.intern_reply(&reply).map_err(|error| self.error(pointer, error.to_string()))?;
+                    let reference = session
+                        .intern_reply(&reply)
+                        .map_err(|error| self.error(pointer, error.to_string()))?;
                     Ok(ReplyAnswer { reference: Some(reference), reply, fails: None })
                 },
             )?;
@@ -377,8 +398,9 @@ impl Compiler<'_> {
         }
         if !self.loaded.scenario.world.model_repeats || steps.is_empty() {
             let reply = Reply { text: Some("Done.".to_owned()), ..Reply::default() };
-            let reference =
-                session.intern_reply(&reply).map_err(|error| self.error("/world/model", error.to_string()))?;
+            let reference = session
+                .intern_reply(&reply)
+                .map_err(|error| self.error("/world/model", error.to_string()))?;
             let answer = ReplyAnswer { reference: Some(reference), reply, fails: None };
             steps.push(vec![Alternative { answer, weight: 1, seconds: 0.0 }]);
         }
@@ -426,9 +448,13 @@ impl Compiler<'_> {
         for name in part.hooks.keys() {
             if !known.iter().any(|(label, _)| label == name) {
                 let labels: Vec<String> = known.iter().map(|(label, _)| format!("`{label}`")).collect();
-                let expected = if labels.is_empty() { "no hook fires here".to_owned() } else { labels.join(", ") };
+                let expected =
+                    if labels.is_empty() { "no hook fires here".to_owned() } else { labels.join(", ") };
                 return Err(self
-                    .error(&format!("/world/hooks/{}", escape(name)), format!("no hook `{name}` fires in this scenario"))
+                    .error(
+                        &format!("/world/hooks/{}", escape(name)),
+                        format!("no hook `{name}` fires in this scenario"),
+                    )
                     .with_hint(format!("hooks that match some call: {expected}")));
             }
         }
@@ -446,7 +472,9 @@ impl Compiler<'_> {
                     &mut |entry, pointer| {
                         let end = hook_end(entry, *limit);
                         let mut signals = Vec::new();
-                        let run = session.signal(hook, None, &end).map_err(|e| self.error(pointer, e.to_string()))?;
+                        let run = session
+                            .signal(hook, None, &end)
+                            .map_err(|e| self.error(pointer, e.to_string()))?;
                         for call in 0..originals {
                             let call = CallRef(u16::try_from(call).unwrap_or(u16::MAX));
                             let applies = session.config().call(call).is_some_and(|info| {
@@ -455,7 +483,9 @@ impl Compiler<'_> {
                                     || info.after_failure.contains(&hook)
                             });
                             signals.push(if applies {
-                                session.signal(hook, Some(call), &end).map_err(|e| self.error(pointer, e.to_string()))?
+                                session
+                                    .signal(hook, Some(call), &end)
+                                    .map_err(|e| self.error(pointer, e.to_string()))?
                             } else {
                                 run
                             });
@@ -480,7 +510,10 @@ impl Compiler<'_> {
         for name in part.tools.keys() {
             if !known.contains(name) {
                 return Err(self
-                    .error(&format!("/world/tools/{}", escape(name)), format!("no tool `{name}` in this scenario"))
+                    .error(
+                        &format!("/world/tools/{}", escape(name)),
+                        format!("no tool `{name}` in this scenario"),
+                    )
                     .with_hint(format!("known tools: {}", known.join(", "))));
             }
         }
@@ -525,7 +558,9 @@ impl Compiler<'_> {
             any_of.iter().enumerate().map(|(n, entry)| (entry, format!("{pointer}/any_of/{n}"))).collect()
         };
         if listed.len() > 64 {
-            return Err(self.error(pointer, format!("found {} alternatives, expected at most 64", listed.len())));
+            return Err(
+                self.error(pointer, format!("found {} alternatives, expected at most 64", listed.len()))
+            );
         }
         listed
             .into_iter()
@@ -589,7 +624,11 @@ fn tool_answer(entry: &ToolEntry, timeout: f64) -> ToolAnswer {
 
 /// A tool entry as a behaviour of `windtunnel mcp serve`.
 fn behaviour_of(entry: &ToolEntry) -> Behaviour {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be at most a day")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be at most a day"
+    )]
     let delay_ms = (entry.seconds.unwrap_or(0.0).clamp(0.0, 86_400.0) * 1000.0) as u64;
     let mut behaviour = Behaviour { delay_ms, ..Behaviour::default() };
     behaviour.answer = match tool_answer(entry, f64::INFINITY) {

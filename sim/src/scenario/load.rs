@@ -144,7 +144,11 @@ fn load_one(shown: &Path, path: &Path, loaded: &mut Vec<Loaded>, errors: &mut Ve
 
 fn read(path: &Path, file: &str) -> Result<String, Box<ScenarioError>> {
     let cannot = |error: std::io::Error| {
-        ScenarioError::file(file, format!("cannot be read: {error}"), Some("expected a scenario file or a folder"))
+        ScenarioError::file(
+            file,
+            format!("cannot be read: {error}"),
+            Some("expected a scenario file or a folder"),
+        )
     };
     let size = std::fs::metadata(path).map_err(cannot)?.len();
     if size > MAX_BYTES {
@@ -167,7 +171,11 @@ fn read(path: &Path, file: &str) -> Result<String, Box<ScenarioError>> {
 /// What is wrong, where, and what was expected.
 pub fn parse(file: &str, text: String) -> Result<Loaded, Box<ScenarioError>> {
     if nesting(&text) > 100 {
-        return Err(ScenarioError::file(file, "nested deeper than 100 levels, expected a flat scenario", None));
+        return Err(ScenarioError::file(
+            file,
+            "nested deeper than 100 levels, expected a flat scenario",
+            None,
+        ));
     }
     let mut json = serde_json::Deserializer::from_str(&text);
     let scenario: Scenario = serde_path_to_error::deserialize(&mut json).map_err(|error| {
@@ -194,13 +202,12 @@ fn describe(file: &str, text: &str, path: &str, error: &serde_json::Error) -> Bo
     let place = Place { file: file.to_owned(), line, column };
     let full = error.to_string();
     let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message);
-    let message = if path == "." || path.is_empty() {
-        message.to_owned()
-    } else {
-        format!("in `{path}`: {message}")
-    };
+    let message =
+        if path == "." || path.is_empty() { message.to_owned() } else { format!("in `{path}`: {message}") };
     let hint = match error.classify() {
-        serde_json::error::Category::Syntax => "the file is not JSON; comments and trailing commas are not JSON either",
+        serde_json::error::Category::Syntax => {
+            "the file is not JSON; comments and trailing commas are not JSON either"
+        }
         serde_json::error::Category::Eof => "the file ends too early: a bracket or a quote is not closed",
         serde_json::error::Category::Data if message.contains("unknown field") => {
             "see `windtunnel scenario schema` for the fields; settings and servers have fields of their own"

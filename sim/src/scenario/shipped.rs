@@ -13,10 +13,7 @@ pub fn all() -> Result<Vec<Loaded>, Box<ScenarioError>> {
     let mut files = Vec::new();
     collect(&SCENARIOS, &mut files);
     files.sort();
-    files
-        .into_iter()
-        .map(|(path, text)| parse(&format!("scenarios/{path}"), text.to_owned()))
-        .collect()
+    files.into_iter().map(|(path, text)| parse(&format!("scenarios/{path}"), text.to_owned())).collect()
 }
 
 fn collect(dir: &'static Dir<'static>, files: &mut Vec<(String, &'static str)>) {

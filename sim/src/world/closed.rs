@@ -233,7 +233,8 @@ impl ClosedWorld {
     pub fn table_hash(&self, config: &Config) -> String {
         let mut hasher = rustc_hash::FxHasher::default();
         format!("{:?}{:?}{:?}{:?}", self.replies, self.hooks, self.tools, self.users).hash(&mut hasher);
-        format!("{:?}{:?}{:?}", self.handshakes, self.interrupt.is_some(), config.profile.name).hash(&mut hasher);
+        format!("{:?}{:?}{:?}", self.handshakes, self.interrupt.is_some(), config.profile.name)
+            .hash(&mut hasher);
         format!("{:?}{:?}{:?}", config.calls, config.servers, config.limits).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
@@ -241,14 +242,18 @@ impl ClosedWorld {
     /// Lists every next input of a state, in the documented order.
     pub fn choices(&self, config: &Config, state: &State, world: &WorldState, out: &mut Vec<Choice>) {
         out.clear();
-        let plain =
-            |input, request| Choice { input, request, alternative: 0, weight: 1, seconds: 0.0 };
+        let plain = |input, request| Choice { input, request, alternative: 0, weight: 1, seconds: 0.0 };
         match state.phase {
             Phase::Start => out.push(plain(Input::Start, Request::Run)),
             Phase::Idle => out.push(plain(Input::Prompt, Request::Run)),
             Phase::Model => self.list_replies(world, out),
             Phase::PromptHooks => {
-                self.list_run_hooks(firing_hooks(config, state, LoopEvent::UserPromptSubmit), state, world, out);
+                self.list_run_hooks(
+                    firing_hooks(config, state, LoopEvent::UserPromptSubmit),
+                    state,
+                    world,
+                    out,
+                );
             }
             Phase::StopHooks => {
                 self.list_run_hooks(firing_hooks(config, state, LoopEvent::Stop), state, world, out);
@@ -323,7 +328,13 @@ impl ClosedWorld {
     fn list_replies(&self, world: &WorldState, out: &mut Vec<Choice>) {
         for (alternative, a) in (0u16..).zip(self.replies.now(world)) {
             let input = a.answer.reference.map_or(Input::ModelFailed, Input::ModelReplied);
-            out.push(Choice { input, request: Request::Model, alternative, weight: a.weight, seconds: a.seconds });
+            out.push(Choice {
+                input,
+                request: Request::Model,
+                alternative,
+                weight: a.weight,
+                seconds: a.seconds,
+            });
         }
     }
 
@@ -358,8 +369,7 @@ impl ClosedWorld {
     fn list_call(&self, config: &Config, index: u8, slot: &Slot, world: &WorldState, out: &mut Vec<Choice>) {
         let Some(info) = config.call(slot.call) else { return };
         let call: CallRef = slot.call;
-        let signal =
-            |answer: &HookAnswer| answer.signals.get(call.index()).copied().unwrap_or(answer.run);
+        let signal = |answer: &HookAnswer| answer.signals.get(call.index()).copied().unwrap_or(answer.run);
         match slot.progress {
             Progress::Stage(_) => {
                 self.list_hooks(Site::Call(index), &info.before, slot.pending, world, out, &signal);

@@ -72,7 +72,9 @@ impl Player {
             }
             Input::Mcp { server, message } => {
                 let line = match choice.request {
-                    Request::Call(slot) => call_line(session, world, state, slot, message, choice.alternative),
+                    Request::Call(slot) => {
+                        call_line(session, world, state, slot, message, choice.alternative)
+                    }
                     _ => self.handshake_line(&name(server), scripts),
                 };
                 LabelledInput::McpLine { server: name(server), line }
@@ -108,11 +110,8 @@ impl Player {
             return String::new();
         };
         // A list is asked for after the handshake: the pure server is told that it has taken place.
-        let mut machine = Server::new(ServerScript {
-            answers_before_handshake: true,
-            page_size: None,
-            ..script.clone()
-        });
+        let mut machine =
+            Server::new(ServerScript { answers_before_handshake: true, page_size: None, ..script.clone() });
         let (actions, _) = machine.message(request);
         actions
             .into_iter()

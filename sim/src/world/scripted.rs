@@ -68,7 +68,11 @@ pub fn run(compiled: &mut Compiled) -> Outcome {
 
 /// Seconds of virtual time as whole milliseconds.
 fn milliseconds(seconds: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the loader: days")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by the loader: days"
+    )]
     let milliseconds = (seconds * 1000.0).round() as u64;
     milliseconds
 }
