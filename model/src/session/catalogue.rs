@@ -31,7 +31,7 @@ impl Rules for AllowAll {
 }
 
 /// A tool with its definition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// The name that the assistant uses.
     pub name: String,
@@ -64,6 +64,7 @@ pub struct Catalogue {
     hooks: Vec<RegisteredHook>,
     rules: Box<dyn Rules>,
     validates_mcp: bool,
+    epoch: u32,
 }
 
 impl Catalogue {
@@ -80,24 +81,37 @@ impl Catalogue {
                 })
                 .collect(),
         };
-        Self { tools: Vec::new(), table, hooks: Vec::new(), rules, validates_mcp }
+        Self { tools: Vec::new(), table, hooks: Vec::new(), rules, validates_mcp, epoch: 0 }
     }
 
     /// Adds a tool, or replaces the definition of the tool of that name and server.
     pub fn add_tool(&mut self, config: &mut Config, spec: ToolSpec) -> ToolRef {
+        let same = |(old, _): &(ToolSpec, _)| old.name == spec.name && old.server == spec.server;
+        let known = self.tools.iter().position(same);
+        let reference = |position: usize| ToolRef(u16::try_from(position).unwrap_or(u16::MAX));
+        if let Some(position) = known
+            && self.tools.get(position).is_some_and(|(old, _)| *old == spec)
+        {
+            return reference(position);
+        }
+        self.epoch += 1;
         // A schema that is no schema constrains nothing here; `mcp lint` reports it.
         let validator = jsonschema::validator_for(&spec.schema).ok();
-        let same = |(old, _): &(ToolSpec, _)| old.name == spec.name && old.server == spec.server;
-        if let Some(position) = self.tools.iter().position(same) {
+        if let Some(position) = known {
             if let Some(entry) = self.tools.get_mut(position) {
                 *entry = (spec, validator);
             }
-            return ToolRef(u16::try_from(position).unwrap_or(u16::MAX));
+            return reference(position);
         }
-        let tool = ToolRef(u16::try_from(self.tools.len()).unwrap_or(u16::MAX));
+        let tool = reference(self.tools.len());
         config.tools.push(Tool { name: spec.name.clone(), server: spec.server });
         self.tools.push((spec, validator));
         tool
+    }
+
+    /// Counts the changes of the tool definitions: facts about a call that were compiled in another epoch are stale.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
     }
 
     /// The definition of a tool.

@@ -47,6 +47,7 @@ pub struct CallPayload {
     pub tool: String,
     /// The input.
     pub input: Value,
+    epoch: u32,
 }
 
 /// What is known of one slot of the turn besides its control state.
@@ -138,6 +139,11 @@ impl Session {
         self.slots.get(usize::from(slot)).map(|slot| slot.call)
     }
 
+    /// What the tool of a call in the present turn has said so far.
+    pub fn slot_text(&self, slot: u8) -> &str {
+        self.slots.get(usize::from(slot)).and_then(|slot| slot.text.as_deref()).unwrap_or_default()
+    }
+
     /// Lines that answer servers' own requests; they leave no trace in control and have to be sent by the world.
     pub fn take_answers(&mut self) -> Vec<(ServerRef, String)> {
         std::mem::take(&mut self.answers)
@@ -153,17 +159,24 @@ impl Session {
             .iter()
             .zip(&self.config.calls)
             .position(|(payload, info)| info.id == id && payload.tool == tool && payload.input == *input);
-        let info = self.catalogue.compile(&mut self.config, id, tool, input)?;
         let position = known.unwrap_or(self.config.calls.len());
         let call = u16::try_from(position)
             .map(CallRef)
             .map_err(|_| Rejected::Capacity { what: "different calls", limit: usize::from(u16::MAX) })?;
-        match self.config.calls.get_mut(position) {
+        let epoch = self.catalogue.epoch();
+        if self.payloads.get(position).is_some_and(|payload| payload.epoch == epoch) {
+            return Ok(call);
+        }
+        let info = self.catalogue.compile(&mut self.config, id, tool, input)?;
+        match (self.config.calls.get_mut(position), self.payloads.get_mut(position)) {
             // The tool may have appeared, or its definition changed, since the call was last seen.
-            Some(old) => *old = info,
-            None => {
+            (Some(old), Some(payload)) => {
+                *old = info;
+                payload.epoch = epoch;
+            }
+            _ => {
                 self.config.calls.push(info);
-                self.payloads.push(CallPayload { tool: tool.to_owned(), input: input.clone() });
+                self.payloads.push(CallPayload { tool: tool.to_owned(), input: input.clone(), epoch });
             }
         }
         Ok(call)

@@ -6,6 +6,10 @@ pub mod gate;
 pub mod hook;
 pub mod lint;
 pub mod mcp;
+pub mod new;
+pub mod run;
+mod run_output;
+pub mod scenario;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -95,6 +99,12 @@ struct Cli {
 /// The subcommands, in the order of the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run scenarios in the model, at random, and on real processes.
+    Run(run::RunArgs),
+    /// Write a scenario to start from.
+    New(new::NewArgs),
+    /// The format of scenario files: its JSON Schema, and a check.
+    Scenario(scenario::ScenarioArgs),
     /// Probe, check, serve and record MCP servers and exchanges.
     Mcp(mcp::McpArgs),
     /// Print a completion script for a shell.
@@ -131,7 +141,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     let result = Cli::from_arg_matches(&matches)
         .map_err(|error| CliError::input(error.to_string()))
         .and_then(|cli| match cli.command {
-            None => Ok(Exit::Holds),
+            None => run::run(&run::RunArgs::default(), io),
+            Some(Command::Run(args)) => run::run(&args, io),
+            Some(Command::New(args)) => new::run(&args, io),
+            Some(Command::Scenario(args)) => scenario::run(&args, io),
             Some(Command::Mcp(args)) => mcp::run(&args, io),
             Some(Command::Completions(args)) => completions::run(&args, io),
             Some(Command::Gate(args)) => gate::run(&args, io),

@@ -66,18 +66,25 @@ pub fn kill_all() -> usize {
     sweep()
 }
 
+/// The environment variable that marks the children of one run. Its value is the run's temporary folder.
+pub const RUN_MARKER: &str = "WINDTUNNEL_RUN";
+
 /// Process ids of living descendants that carry our marker.
 pub fn marked() -> Vec<i32> {
-    let needle = format!("{MARKER}={}", std::process::id());
+    living_with(&format!("{MARKER}={}", std::process::id()))
+}
+
+/// Living processes, ourselves excepted, whose environment holds exactly the entry `entry` (`NAME=value`).
+fn living_with(entry: &str) -> Vec<i32> {
     let me = std::process::id().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries
         .filter_map(Result::ok)
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|process| process.file_name().into_string().ok())
         .filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && *name != me)
         .filter(|name| {
             std::fs::read(format!("/proc/{name}/environ"))
-                .is_ok_and(|environ| environ.split(|b| *b == 0).any(|entry| entry == needle.as_bytes()))
+                .is_ok_and(|environ| environ.split(|b| *b == 0).any(|part| part == entry.as_bytes()))
         })
         .filter(|name| {
             // A zombie has given up everything already; its parent has only to wait for it.
@@ -90,7 +97,18 @@ pub fn marked() -> Vec<i32> {
 
 /// Kills the living descendants that carry our marker, wherever they moved, and returns how many there were.
 pub fn sweep() -> usize {
-    let found = marked();
+    kill_with_environment(&format!("{MARKER}={}", std::process::id()))
+}
+
+/// Kills what is left of one run, wherever it moved, and returns how many there were.
+pub fn sweep_run(folder: &std::path::Path) -> usize {
+    kill_with_environment(&format!("{RUN_MARKER}={}", folder.display()))
+}
+
+/// Kills every living process whose environment holds exactly the entry `entry` (`NAME=value`), wherever it moved, and
+/// returns how many there were.
+pub fn kill_with_environment(entry: &str) -> usize {
+    let found = living_with(entry);
     for id in &found {
         let _ = nix::sys::signal::kill(Pid::from_raw(*id), Signal::SIGKILL);
     }
@@ -107,24 +125,4 @@ pub fn install_signal_handler() {
             std::process::exit(128 + signal);
         }
     });
-}
-
-/// Kills every process whose environment holds exactly the entry `entry` (`NAME=value`), wherever it moved.
-pub fn kill_with_environment(entry: &str) -> usize {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
-    let me = std::process::id().to_string();
-    let found: Vec<i32> = entries
-        .filter_map(Result::ok)
-        .filter_map(|process| process.file_name().into_string().ok())
-        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && *name != me)
-        .filter(|name| {
-            std::fs::read(format!("/proc/{name}/environ"))
-                .is_ok_and(|environ| environ.split(|b| *b == 0).any(|part| part == entry.as_bytes()))
-        })
-        .filter_map(|name| name.parse().ok())
-        .collect();
-    for id in &found {
-        let _ = nix::sys::signal::kill(Pid::from_raw(*id), Signal::SIGKILL);
-    }
-    found.len()
 }

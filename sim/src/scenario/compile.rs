@@ -4,6 +4,7 @@
 use super::load::{Loaded, ScenarioError};
 use super::{HookEntry, LimitsPart, ReplyEntry, ToolEntry, UserEntry};
 use crate::world::closed::{Alternative, ClosedWorld, Handshake, HookAnswer, ReplyAnswer, Steps, ToolAnswer};
+use crate::world::player::Player;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use windtunnel_model::agent_loop::{
@@ -41,6 +42,8 @@ pub struct Compiled {
     pub scripts: BTreeMap<String, ServerScript>,
     /// The workspace in which the gate judges.
     pub workspace: Workspace,
+    /// Gives the world's choices their payloads.
+    pub player: Player,
 }
 
 /// Where the gate looks: the files of the scenario, in a workspace of this path.
@@ -159,7 +162,7 @@ impl Compiler<'_> {
         }
         session.register_run_hooks().map_err(|error| self.error("/harness/settings", error.to_string()))?;
         let world = self.world(&mut session, &scripts, &names)?;
-        Ok(Compiled { session, world, scripts, workspace })
+        Ok(Compiled { session, world, scripts, workspace, player: Player::default() })
     }
 
     /// Names that must be one of a list.
@@ -382,7 +385,7 @@ impl Compiler<'_> {
             let alternatives = self.alternatives(
                 entry,
                 &format!("/world/model/{index}"),
-                |entry| (&entry.any_of, entry.weight, 0.0),
+                |entry| (&entry.any_of, entry.weight, entry.seconds.unwrap_or(0.0)),
                 &mut |entry, pointer| {
                     let reply = self.reply(entry, pointer)?;
                     if let Some(reason) = &entry.fails {

@@ -221,6 +221,9 @@ pub struct ReplyEntry {
     /// What the model call costs in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// How long the model takes, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// The model cannot be reached, for this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails: Option<String>,

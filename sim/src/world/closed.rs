@@ -306,6 +306,21 @@ impl ClosedWorld {
         self.replies.now(world).get(usize::from(alternative)).map(|a| &a.answer)
     }
 
+    /// The person's answer at the present time; no, where nobody is there.
+    pub fn user_answer(&self, world: &WorldState) -> bool {
+        self.users.now(world).first().is_some_and(|a| a.answer)
+    }
+
+    /// Notes that a person has answered.
+    pub fn advance_user(&self, world: &mut WorldState) {
+        self.users.advance(world);
+    }
+
+    /// Notes that the model has replied.
+    pub fn advance_reply(&self, world: &mut WorldState) {
+        self.replies.advance(world);
+    }
+
     /// The end of a hook that a choice stands for.
     pub fn hook_end(&self, world: &WorldState, hook: HookRef, alternative: u16) -> Option<&HandlerEnd> {
         let steps = self.hooks.get(hook.index())?;

@@ -4,5 +4,6 @@
 pub mod closed;
 pub mod outcome;
 pub mod player;
+pub mod process;
 pub mod random;
 pub mod scripted;

@@ -15,6 +15,8 @@ use windtunnel_model::trace::{LabelledInput, LabelledOutput};
 pub struct Player {
     /// The last handshake or list request of each server.
     asked: BTreeMap<String, String>,
+    /// What the pure servers answered: the same request to a fresh server has the same answer.
+    answered: BTreeMap<(String, String), String>,
 }
 
 impl Player {
@@ -31,7 +33,7 @@ impl Player {
 
     /// The labelled input of a choice.
     pub fn label(
-        &self,
+        &mut self,
         session: &Session,
         world: &ClosedWorld,
         state: &WorldState,
@@ -104,22 +106,33 @@ impl Player {
     }
 
     /// The scripted server's answer to the last request of the handshake.
-    fn handshake_line(&self, server: &str, scripts: &BTreeMap<String, ServerScript>) -> String {
+    fn handshake_line(&mut self, server: &str, scripts: &BTreeMap<String, ServerScript>) -> String {
         let line = self.asked.get(server).cloned().unwrap_or_default();
-        let (Some(script), Ok(request)) = (scripts.get(server), Message::parse(&line)) else {
+        let key = (server.to_owned(), line);
+        if let Some(answer) = self.answered.get(&key) {
+            return answer.clone();
+        }
+        let (Some(script), Ok(request)) = (scripts.get(server), Message::parse(&key.1)) else {
             return String::new();
         };
         // A list is asked for after the handshake: the pure server is told that it has taken place.
         let mut machine =
             Server::new(ServerScript { answers_before_handshake: true, page_size: None, ..script.clone() });
         let (actions, _) = machine.message(request);
-        actions
+        let answer = actions
             .into_iter()
             .find_map(|action| match action.what {
                 Deed::Line(line) => Some(line),
                 _ => None,
             })
-            .unwrap_or_default()
+            .unwrap_or_default();
+        self.answered.insert(key, answer.clone());
+        answer
+    }
+
+    /// Forgets what was sent, not what servers answer: for the next run of the same scenario.
+    pub fn restart(&mut self) {
+        self.asked.clear();
     }
 }
 

@@ -3,7 +3,6 @@
 
 use super::closed::{Choice, WorldState};
 use super::outcome::{Outcome, Recorder};
-use super::player::Player;
 use super::scripted::MAX_STEPS;
 use crate::scenario::compile::Compiled;
 use rand_pcg::Pcg32;
@@ -88,10 +87,10 @@ pub struct Run {
 
 /// Runs a compiled scenario under a picker. The session is started anew.
 pub fn run(compiled: &mut Compiled, picker: &mut dyn Picker, until: Until) -> Run {
-    let Compiled { session, world, scripts, .. } = compiled;
+    let Compiled { session, world, scripts, player, .. } = compiled;
     session.restart();
+    player.restart();
     let mut recorder = Recorder::default();
-    let mut player = Player::default();
     let mut state = WorldState::default();
     let mut choices: Vec<Choice> = Vec::new();
     let mut schedule = Vec::new();
