@@ -2,6 +2,7 @@
 //! tests use.
 
 use crate::transport::Delivery;
+use crate::transport::http::HttpConnection;
 use crate::transport::stdio::{ServerEnd, ShutdownStep, StdioConnection, StdioSpec};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,13 +13,37 @@ use windtunnel_model::mcp::negotiation::messages::ClientIdentity;
 use windtunnel_model::mcp::profile::ClientProfile;
 use windtunnel_model::mcp::{ends::End, jsonrpc::MalformedReason};
 
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A process to be started.
+    Stdio(StdioSpec),
+    /// An endpoint.
+    Http(String),
+}
+
+#[derive(Debug)]
+enum Connection {
+    Stdio(StdioConnection),
+    Http(HttpConnection),
+}
+
+impl Connection {
+    async fn receive(&mut self) -> Delivery {
+        match self {
+            Self::Stdio(connection) => connection.receive().await,
+            Self::Http(connection) => connection.receive().await,
+        }
+    }
+}
+
 /// A client machine, its connection, its clock and what stood on the wire.
 #[derive(Debug)]
 pub struct Driver {
     client: Client,
-    spec: StdioSpec,
+    target: Target,
     shutdown: Vec<ShutdownStep>,
-    connection: Option<StdioConnection>,
+    connection: Option<Connection>,
     deadlines: BTreeMap<(Instant, u64), Deadline>,
     next: u64,
     /// What stood on the wire, in order.
@@ -43,12 +68,12 @@ impl Driver {
     pub fn new(
         profile: ClientProfile,
         identity: ClientIdentity,
-        spec: StdioSpec,
+        target: Target,
         shutdown: &[ShutdownStep],
     ) -> Self {
         Self {
             client: Client::new(profile, identity),
-            spec,
+            target,
             shutdown: shutdown.to_vec(),
             connection: None,
             deadlines: BTreeMap::new(),
@@ -83,13 +108,21 @@ impl Driver {
         match output {
             Output::Open => {
                 self.close().await;
-                return Some(match StdioConnection::open(&self.spec) {
+                let opened = match &self.target {
+                    Target::Stdio(spec) => {
+                        StdioConnection::open(spec).map(Connection::Stdio).map_err(|error| error.to_string())
+                    }
+                    Target::Http(url) => {
+                        HttpConnection::open(url).map(Connection::Http).map_err(|error| error.to_string())
+                    }
+                };
+                return Some(match opened {
                     Ok(connection) => {
                         self.note(Wire::Opened);
                         self.connection = Some(connection);
                         Input::Opened
                     }
-                    Err(error) => Input::CannotOpen(error.to_string()),
+                    Err(reason) => Input::CannotOpen(reason),
                 });
             }
             Output::Close => {
@@ -98,8 +131,12 @@ impl Driver {
             }
             Output::Send(message) => {
                 let line = message.to_line();
-                // A connection that is gone or full says so by its end or by a deadline.
-                let _ = self.connection.as_ref().map(|connection| connection.send(&line));
+                match &self.connection {
+                    // A connection that is gone or full says so by its end or by a deadline.
+                    Some(Connection::Stdio(connection)) => drop(connection.send(&line)),
+                    Some(Connection::Http(connection)) => connection.send(&message),
+                    None => {}
+                }
                 self.note(Wire::FromClient { line });
             }
             Output::Wait { deadline, after_ms } => {
@@ -211,6 +248,13 @@ impl Driver {
 
     async fn close(&mut self) -> Option<i32> {
         let connection = self.connection.take()?;
+        let connection = match connection {
+            Connection::Stdio(connection) => connection,
+            Connection::Http(connection) => {
+                connection.close().await;
+                return None;
+            }
+        };
         self.stderr = connection.stderr();
         let end = connection.shutdown(&self.shutdown).await;
         let code = end.code;

@@ -2,6 +2,8 @@
 //! what is studied; sockets and HTTP come from maintained libraries.
 
 pub mod framing;
+pub mod http;
+pub mod sse;
 pub mod stdio;
 
 use windtunnel_model::mcp::jsonrpc::{Malformed, MalformedReason, Message};

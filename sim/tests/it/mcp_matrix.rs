@@ -1,7 +1,7 @@
 //! The era matrix and the misbehaviours, on real processes: the wire equals the model's prediction message by message.
 
 use std::time::Duration;
-use windtunnel::mcp_client::Driver;
+use windtunnel::mcp_client::{Driver, Target};
 use windtunnel::process::child::CommandLine;
 use windtunnel::transport::stdio::{SHUTDOWN_SPECIFICATION, StdioSpec};
 use windtunnel_model::mcp::negotiation::client::{CallSpec, Input};
@@ -44,7 +44,8 @@ fn record(
     let spec = StdioSpec::new(CommandLine::Exec { program, args }, folder.path().to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let mut driver = Driver::new(profile.clone(), identity(), spec, &SHUTDOWN_SPECIFICATION);
+        let mut driver =
+            Driver::new(profile.clone(), identity(), Target::Stdio(spec), &SHUTDOWN_SPECIFICATION);
         let count = inputs.len();
         if driver.connect(Duration::from_secs(30)).await {
             for input in inputs {

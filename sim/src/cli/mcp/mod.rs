@@ -1,5 +1,9 @@
 //! `windtunnel mcp …`: one file a subcommand.
 
+pub mod check;
+pub mod conformance_client;
+mod input;
+pub mod lint;
 pub mod serve;
 
 use super::{CliError, Exit, Io};
@@ -15,6 +19,12 @@ pub struct McpArgs {
 /// The subcommands of `mcp`.
 #[derive(Debug, Subcommand)]
 enum McpCommand {
+    /// Check a catalogue of tools against the rules of the protocol and of the model APIs.
+    Lint(lint::LintArgs),
+    /// Judge an exchange: findings that name the party at fault and the clause.
+    Check(check::CheckArgs),
+    /// Be the client under test of the official conformance tool.
+    ConformanceClient(conformance_client::ConformanceArgs),
     /// Serve as a script says, well or badly: a server for testing clients.
     Serve(serve::ServeArgs),
 }
@@ -25,6 +35,9 @@ enum McpCommand {
 /// As the subcommand does.
 pub fn run(args: &McpArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.command {
+        McpCommand::Lint(args) => lint::run(args, io),
+        McpCommand::Check(args) => check::run(args, io),
+        McpCommand::ConformanceClient(args) => conformance_client::run(args, io),
         McpCommand::Serve(args) => serve::run(args, io),
     }
 }
