@@ -44,8 +44,7 @@ pub fn run(args: &ConformanceArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         None => Eras::Dual,
     };
     let profile = ClientProfile {
-        // Optional for a modern client; scenario servers need not have it.
-        discovers: eras == Eras::Dual,
+        discovers: true,
         listen_timeout_ms: None,
         call_timeout_ms: 15_000,
         connect_timeout_ms: 20_000,
@@ -96,7 +95,8 @@ async fn use_everything(driver: &mut Driver, context: &Value) {
             .iter()
             .filter_map(|tool| {
                 let name = tool.get("name")?.as_str()?.to_owned();
-                Some((name, suggested(tool.get("inputSchema").unwrap_or(&Value::Null))))
+                let others = usable.iter().find(|other| *other != tool);
+                Some((name, suggested(tool.get("inputSchema").unwrap_or(&Value::Null), others)))
             })
             .collect(),
     };
@@ -142,8 +142,9 @@ fn usable_tools(tools: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-/// Arguments that fit a simple schema: the required properties, each with a value of its type.
-fn suggested(schema: &Value) -> Value {
+/// Arguments that fit a simple schema: the required properties, each with a value of its type. An object named `schema`
+/// is given another tool's input schema as it was listed: tools that echo it show whether the client keeps it whole.
+fn suggested(schema: &Value, other: Option<&Value>) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let mut arguments = Map::new();
@@ -155,6 +156,9 @@ fn suggested(schema: &Value) -> Value {
                 Some("number" | "integer") => 1.into(),
                 Some("boolean") => true.into(),
                 Some("array") => json!([]),
+                Some("object") if name == "schema" => {
+                    other.and_then(|other| other.get("inputSchema")).cloned().unwrap_or_else(|| json!({}))
+                }
                 Some("object") => json!({}),
                 _ => "text".into(),
             }
