@@ -1,9 +1,9 @@
 //! The model's client machine driven over a real connection: what `mcp probe`, the conformance client and the process
 //! tests use.
 
-use crate::transport::Delivery;
 use crate::transport::http::HttpConnection;
 use crate::transport::stdio::{ServerEnd, ShutdownStep, StdioConnection, StdioSpec};
+use crate::transport::{Connection, Delivery};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -20,21 +20,6 @@ pub enum Target {
     Stdio(StdioSpec),
     /// An endpoint.
     Http(String),
-}
-
-#[derive(Debug)]
-enum Connection {
-    Stdio(StdioConnection),
-    Http(HttpConnection),
-}
-
-impl Connection {
-    async fn receive(&mut self) -> Delivery {
-        match self {
-            Self::Stdio(connection) => connection.receive().await,
-            Self::Http(connection) => connection.receive().await,
-        }
-    }
 }
 
 /// A client machine, its connection, its clock and what stood on the wire.
@@ -131,11 +116,8 @@ impl Driver {
             }
             Output::Send(message) => {
                 let line = message.to_line();
-                match &self.connection {
-                    // A connection that is gone or full says so by its end or by a deadline.
-                    Some(Connection::Stdio(connection)) => drop(connection.send(&line)),
-                    Some(Connection::Http(connection)) => connection.send(&message),
-                    None => {}
+                if let Some(connection) = &self.connection {
+                    connection.send(&message);
                 }
                 self.note(Wire::FromClient { line });
             }

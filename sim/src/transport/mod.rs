@@ -43,6 +43,33 @@ pub enum Delivery {
     Closed,
 }
 
+/// A connection over any transport.
+#[derive(Debug)]
+pub enum Connection {
+    /// A child process.
+    Stdio(stdio::StdioConnection),
+    /// Streamable HTTP.
+    Http(http::HttpConnection),
+}
+
+impl Connection {
+    /// The next delivery. Cancel safe.
+    pub async fn receive(&mut self) -> Delivery {
+        match self {
+            Self::Stdio(connection) => connection.receive().await,
+            Self::Http(connection) => connection.receive().await,
+        }
+    }
+
+    /// Sends a message. A connection that is gone or full says so by its end, or by silence.
+    pub fn send(&self, message: &Message) {
+        match self {
+            Self::Stdio(connection) => drop(connection.send(&message.to_line())),
+            Self::Http(connection) => connection.send(message),
+        }
+    }
+}
+
 /// How much of a bad line is kept for reports.
 const SHOWN: usize = 400;
 

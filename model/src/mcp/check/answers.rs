@@ -186,7 +186,7 @@ impl Judge {
         let supported = error.data.as_ref().and_then(|data| data.get("supported"));
         if error.code == code::UNSUPPORTED_VERSION
             && !self.abridged
-            && !supported.is_some_and(|list| list.as_array().is_some_and(|list| !list.is_empty()))
+            && supported.is_none_or(|list| list.as_array().is_none_or(Vec::is_empty))
         {
             self.report(
                 "supported-versions-missing",

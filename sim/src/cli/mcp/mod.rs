@@ -4,6 +4,8 @@ pub mod check;
 pub mod conformance_client;
 mod input;
 pub mod lint;
+pub mod probe;
+pub mod record;
 pub mod serve;
 
 use super::{CliError, Exit, Io};
@@ -19,10 +21,14 @@ pub struct McpArgs {
 /// The subcommands of `mcp`.
 #[derive(Debug, Subcommand)]
 enum McpCommand {
+    /// Find out how a server behaves towards a harness: eras, versions, lists, cost, faults. Calls no tool.
+    Probe(probe::ProbeArgs),
     /// Check a catalogue of tools against the rules of the protocol and of the model APIs.
     Lint(lint::LintArgs),
     /// Judge an exchange: findings that name the party at fault and the clause.
     Check(check::CheckArgs),
+    /// Sit between a client and a server, pass everything through, and write the trace.
+    Record(record::RecordArgs),
     /// Be the client under test of the official conformance tool.
     ConformanceClient(conformance_client::ConformanceArgs),
     /// Serve as a script says, well or badly: a server for testing clients.
@@ -35,6 +41,8 @@ enum McpCommand {
 /// As the subcommand does.
 pub fn run(args: &McpArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.command {
+        McpCommand::Probe(args) => probe::run(args, io),
+        McpCommand::Record(args) => record::run(args, io),
         McpCommand::Lint(args) => lint::run(args, io),
         McpCommand::Check(args) => check::run(args, io),
         McpCommand::ConformanceClient(args) => conformance_client::run(args, io),
