@@ -26,7 +26,7 @@ if [ ! -x venv/bin/mcp-server-time ]; then
         { echo "probe-servers: skipped, pip cannot install (see install.log)"; exit 77; }
 fi
 if [ ! -x venv1/bin/mcp-server-sqlite ]; then
-    { python3 -m venv venv1 && venv1/bin/pip install -q mcp-server-sqlite==2025.4.25; } >install.log 2>&1 ||
+    { python3 -m venv venv1 && venv1/bin/pip install -q mcp-server-sqlite==2025.4.25 mcp==1.30.0; } >install.log 2>&1 ||
         { echo "probe-servers: skipped, pip cannot install (see install.log)"; exit 77; }
 fi
 mkdir -p files

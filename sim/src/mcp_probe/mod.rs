@@ -52,6 +52,8 @@ pub struct Report {
     pub messages: usize,
     /// Requests until the version was agreed.
     pub requests: u32,
+    /// The server could not even be started: nothing was judged.
+    pub cannot_open: bool,
     /// Why no connection came about.
     pub failure: Option<String>,
     /// `serverInfo`.
@@ -159,6 +161,8 @@ async fn main_session(target: &Target, limits: &Limits, report: &mut Report) {
         report.version = Some(negotiated.version);
         report.requests = negotiated.requests;
     }
+    report.cannot_open =
+        matches!(driver.failure, Some(windtunnel_model::mcp::negotiation::client::Failure::CannotOpen(_)));
     report.failure = match (&driver.failure, ready) {
         (Some(failure), _) => Some(failure.to_string()),
         (None, false) => Some("not connected in time".to_owned()),

@@ -86,7 +86,7 @@ pub fn run(args: &ProbeArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         ProbeFormat::Text => text(io, &report)?,
         ProbeFormat::Html => html(io, &report)?,
     }
-    if report.failure.is_some() {
+    if report.cannot_open {
         return Ok(Exit::CannotJudge);
     }
     Ok(input::exit(&findings, args.fail_on.into()))
