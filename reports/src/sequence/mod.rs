@@ -108,6 +108,9 @@ pub struct Sequence {
     pub steps: Vec<SequenceStep>,
 }
 
+/// The most steps that are shown only because they break an invariant.
+const MOST_BROKEN: usize = 40;
+
 /// An arrow whose lanes are not yet counted.
 struct Draft {
     from: Lane,
@@ -156,6 +159,18 @@ impl Sequence {
             })
             .collect();
         Self { lanes, steps }
+    }
+
+    /// Which steps of a long run are shown: the first, the last, and among the others those that break an invariant, as
+    /// far as they are not too many themselves.
+    pub(crate) fn kept(&self, first: usize, last: usize) -> Vec<bool> {
+        let mut broken = 0usize;
+        let kept = |(index, step): (usize, &SequenceStep)| {
+            let near = index < first || index + last >= self.steps.len();
+            broken += usize::from(!near && !step.broken.is_empty());
+            near || (!step.broken.is_empty() && broken <= MOST_BROKEN)
+        };
+        self.steps.iter().enumerate().map(kept).collect()
     }
 
     /// The heading of a lane.

@@ -26,8 +26,8 @@ const CHARACTER: usize = 7;
 const FEWEST: usize = 40;
 /// The most lines of a label.
 const LINES: usize = 2;
-/// The most arrows that are drawn.
-const MOST_ARROWS: usize = 400;
+/// The most steps that are drawn, and those beyond that break an invariant.
+const MOST_STEPS: usize = 200;
 
 /// The look, for light and dark surroundings. [`svg`] carries it inside; a page that shows several pictures says it
 /// once. All names begin with `sq`.
@@ -40,8 +40,8 @@ pub struct Links {
     pub anchor: String,
     /// What the picture shows, for those who do not see it.
     pub title: String,
-    /// The most arrows that are drawn, where it is fewer than usual.
-    pub most_arrows: usize,
+    /// The most steps that are drawn, where it is fewer than usual.
+    pub most_steps: usize,
 }
 
 /// A picture that stands alone, with its style.
@@ -54,8 +54,9 @@ pub fn svg_for_page(sequence: &Sequence, links: &Links) -> String {
     draw(sequence, Some(links)).into_string()
 }
 
-/// A row with the height it takes.
+/// A row with its place and the lines of its label.
 struct Row<'a> {
+    top: usize,
     look: Look<'a>,
     lines: Vec<String>,
     full: String,
@@ -76,18 +77,16 @@ fn draw(sequence: &Sequence, links: Option<&Links>) -> Markup {
     let lanes = sequence.lanes.len().max(1);
     // A label has at least its fewest characters of room, even with one lane.
     let width = GUTTER + (lanes * LANE).max(FEWEST * CHARACTER + 16);
-    let most = links.map_or(MOST_ARROWS, |links| links.most_arrows.min(MOST_ARROWS));
+    let most = links.map_or(MOST_STEPS, |links| links.most_steps.min(MOST_STEPS));
     let mut top = HEADING + 6;
     let mut bands = Vec::new();
-    let mut drawn = 0;
     let mut left_out = 0usize;
-    for step in &sequence.steps {
-        drawn += step.arrows.len();
-        if drawn > most && step.broken.is_empty() {
+    for (step, kept) in sequence.steps.iter().zip(sequence.kept(most, 0)) {
+        if !kept {
             left_out += 1;
             continue;
         }
-        let rows = rows(step, width);
+        let rows = rows(step, top + PAD, width);
         let height = 2 * PAD + rows.iter().map(Row::height).sum::<usize>();
         bands.push((step, top, height, rows));
         top += height;
@@ -156,7 +155,6 @@ fn band_rows(
             @if let Some(at) = step.at_ms { title { "at " (words::seconds(at)) } }
         }
     };
-    let mut y = top + PAD;
     html! {
         @if let Some(links) = links {
             a href=(format!("#{}/{}", links.anchor, step.step)) { (number) }
@@ -164,27 +162,33 @@ fn band_rows(
             (number)
         }
         @for row in rows {
-            (draw_row(row, y, width))
-            @let _ = { y += row.height(); };
+            (draw_row(row, width))
         }
     }
 }
 
-fn rows(step: &SequenceStep, width: usize) -> Vec<Row<'_>> {
+fn rows(step: &SequenceStep, top: usize, width: usize) -> Vec<Row<'_>> {
     let arrows = step.arrows.iter().map(|arrow| {
         let between = arrow.from.abs_diff(arrow.to) * LANE;
         let room = (between / CHARACTER).saturating_sub(2).max(FEWEST);
-        Row { look: Look::Arrow(arrow), lines: wrap(&arrow.label, room, LINES), full: arrow.label.clone() }
+        (Look::Arrow(arrow), wrap(&arrow.label, room, LINES), arrow.label.clone())
     });
     let broken = step.broken.iter().map(|invariant| {
         let full = broken_words(*invariant);
         let room = (width - GUTTER - 24) / CHARACTER;
-        Row { look: Look::Broken, lines: wrap(&full, room, 3), full }
+        (Look::Broken, wrap(&full, room, 3), full)
     });
-    arrows.chain(broken).collect()
+    let mut next = top;
+    let row = |(look, lines, full)| {
+        let row = Row { top: next, look, lines, full };
+        next += row.height();
+        row
+    };
+    arrows.chain(broken).map(row).collect()
 }
 
-fn draw_row(row: &Row<'_>, top: usize, width: usize) -> Markup {
+fn draw_row(row: &Row<'_>, width: usize) -> Markup {
+    let top = row.top;
     let arrow = match row.look {
         Look::Arrow(arrow) => arrow,
         Look::Broken => {

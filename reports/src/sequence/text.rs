@@ -17,12 +17,11 @@ const FIRST_STEPS: usize = 20;
 /// Without colours and without control characters, whatever the trace holds.
 pub fn text(steps: &[TraceStep], width: usize) -> String {
     let sequence = Sequence::of(steps);
-    let count = sequence.steps.len();
+    let last = if sequence.steps.len() <= MOST_STEPS { MOST_STEPS } else { MOST_STEPS - FIRST_STEPS };
     let mut out = String::new();
     let mut left_out = 0usize;
-    for (index, step) in sequence.steps.iter().enumerate() {
-        let told = count <= MOST_STEPS || index < FIRST_STEPS || index + MOST_STEPS - FIRST_STEPS >= count;
-        if !told && step.broken.is_empty() {
+    for (step, kept) in sequence.steps.iter().zip(sequence.kept(FIRST_STEPS, last)) {
+        if !kept {
             left_out += 1;
             continue;
         }
