@@ -11,6 +11,7 @@ pub mod agent_loop;
 pub mod context;
 pub mod gate;
 pub mod hooks;
+pub mod mcp;
 pub mod settings;
 
 use serde::Serialize;
@@ -160,6 +161,11 @@ impl ProfileName {
                 Self::Documented => context::DOCUMENTED,
                 Self::ClaudeCode => context::CLAUDE_CODE,
             },
+            mcp: match self {
+                Self::Teaching => mcp::TEACHING,
+                Self::Documented => mcp::DOCUMENTED,
+                Self::ClaudeCode => mcp::CLAUDE_CODE,
+            },
         }
     }
 }
@@ -204,6 +210,8 @@ pub struct Profile {
     pub settings: settings::SettingsParameters,
     /// What stands in the context, and what it costs.
     pub context: context::ContextParameters,
+    /// MCP.
+    pub mcp: mcp::McpParameters,
 }
 
 impl Profile {
@@ -214,6 +222,7 @@ impl Profile {
         rows.extend(self.gate.rows());
         rows.extend(self.settings.rows());
         rows.extend(self.context.rows());
+        rows.extend(self.mcp.rows());
         rows
     }
 }
