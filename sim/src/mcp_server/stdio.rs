@@ -68,13 +68,12 @@ pub async fn serve(script: ServerScript) -> i32 {
     }
 }
 
-/// SIGINT and SIGTERM are caught and nothing is done; the tasks live as long as the process.
+/// SIGINT and SIGTERM do nothing from now on; this also replaces the handler by which our other commands end.
 fn ignore_signals() {
-    use tokio::signal::unix::{SignalKind, signal};
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        if let Ok(mut stream) = signal(kind) {
-            tokio::spawn(async move { while stream.recv().await.is_some() {} });
-        }
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    for kind in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: SIG_IGN runs no code of ours, so nothing in it can be unsafe in a signal handler.
+        let _ = unsafe { signal(kind, SigHandler::SigIgn) };
     }
 }
 
