@@ -2,4 +2,5 @@
 mod explore_oracle;
 mod mcp_field_reports;
 mod mcp_hostile;
+mod mcp_http;
 mod mcp_matrix;

@@ -68,6 +68,8 @@ pub struct ServerScript {
     pub ignores_signals: bool,
     /// Never reads its input (process world only).
     pub never_reads: bool,
+    /// HTTP: at the n-th request in a session (from 1) all sessions are forgotten.
+    pub loses_sessions_after: Option<u64>,
     /// Capabilities instead of those that follow from tools, prompts and resources.
     pub capabilities: Option<Value>,
     /// `instructions`.
@@ -114,6 +116,7 @@ impl Default for ServerScript {
             ignores_eof: false,
             ignores_signals: false,
             never_reads: false,
+            loses_sessions_after: None,
             capabilities: None,
             instructions: None,
             page_size: None,

@@ -11,6 +11,9 @@ pub struct ServeArgs {
     /// The script: a JSON file (its form: module `mcp::negotiation::script` of the model).
     #[arg(long, value_name = "FILE")]
     script: PathBuf,
+    /// Serve Streamable HTTP at this loopback port instead (0: any); the endpoint's URL is printed on stderr.
+    #[arg(long, value_name = "PORT")]
+    http: Option<u16>,
 }
 
 /// Serves until the input ends or the script says otherwise. Reads and writes the process's own standard streams: a
@@ -24,7 +27,13 @@ pub fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         writeln!(io.stderr, "{line}")?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(mcp_server::stdio::serve(script));
+    let code = match args.http {
+        None => runtime.block_on(mcp_server::stdio::serve(script)),
+        Some(port) => runtime.block_on(mcp_server::http::serve(script, port, |url| {
+            // Whoever started us reads the URL there; without a reader there is nobody to tell.
+            let _ = writeln!(io.stderr, "listening at {url}");
+        }))?,
+    };
     // The runtime's reader of stdin may be blocked for ever; and the script's exit code is not ours to translate.
     std::process::exit(code)
 }
