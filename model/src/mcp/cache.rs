@@ -83,7 +83,8 @@ impl Cache {
 
     /// A change notification: what it is about is stale at once.
     pub fn changed(&mut self, notification: &str, params: Option<&Value>) {
-        let uri = params.and_then(|params| params.get("uri")).and_then(Value::as_str);
+        let uri = params.and_then(|params| params.get("uri"));
+        let read = uri.map(|uri| serde_json::json!({"uri": uri}).to_string());
         self.kept.retain(|(method, key, _), _| match notification {
             "notifications/tools/list_changed" => method != "tools/list",
             "notifications/prompts/list_changed" => method != "prompts/list",
@@ -91,8 +92,7 @@ impl Cache {
                 method != "resources/list" && method != "resources/templates/list"
             }
             "notifications/resources/updated" => {
-                let same = |uri: &str| *key == serde_json::json!({"uri": uri}).to_string();
-                !(method == "resources/read" && uri.is_none_or(same))
+                method != "resources/read" || read.as_ref().is_some_and(|read| read != key)
             }
             _ => true,
         });
