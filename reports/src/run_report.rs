@@ -116,16 +116,21 @@ impl Tally {
         ]
     }
 
+    /// A verdict with its number: `1 holds`, `3 hold`, `2 refuted`.
+    pub fn counted(verdict: Verdict, count: usize) -> String {
+        match verdict {
+            Verdict::Holds if count != 1 => format!("{count} hold"),
+            _ => format!("{count} {verdict}"),
+        }
+    }
+
     /// One line, naming only what occurs: `3 hold, 1 refuted`.
     pub fn words(self) -> String {
         let counted: Vec<String> = self
             .rows()
             .into_iter()
             .filter(|(_, count)| *count > 0)
-            .map(|(verdict, count)| match verdict {
-                Verdict::Holds if count != 1 => format!("{count} hold"),
-                _ => format!("{count} {verdict}"),
-            })
+            .map(|(verdict, count)| Self::counted(verdict, count))
             .collect();
         if counted.is_empty() { "no scenario ran".to_owned() } else { counted.join(", ") }
     }

@@ -6,7 +6,7 @@ mod anchors;
 mod changes;
 mod scenario;
 
-use crate::run_report::RunReport;
+use crate::run_report::{RunReport, Tally};
 use crate::{sequence, words};
 use anchors::anchors;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -68,7 +68,7 @@ fn summary(report: &RunReport) -> Markup {
         ul class="tally" aria-label="Verdicts" {
             @for (verdict, count) in tally.rows() {
                 @if count > 0 {
-                    li { span class=(class(verdict)) { (count) " " (verdict) } }
+                    li { span class=(class(verdict)) { (Tally::counted(verdict, count)) } }
                 }
             }
             @if report.scenarios.is_empty() { li { (tally.words()) } }

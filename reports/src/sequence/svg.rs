@@ -1,6 +1,6 @@
 //! The sequence as a picture, laid out by hand: a column a lane, a row an arrow, a band a step.
 //!
-//! Every row has a height of its own, so nothing overlaps: the label stands above its arrow, in one or two lines that
+//! Every row has a height of its own, so nothing overlaps: the label stands above its arrow, in up to three lines that
 //! are cut to the room between the arrow's ends, or to a readable minimum, and stays inside the picture. What was cut
 //! is in the row's `<title>`.
 
@@ -25,7 +25,7 @@ const CHARACTER: usize = 7;
 /// The narrowest room for a label, in characters, even where the arrow is shorter.
 const FEWEST: usize = 40;
 /// The most lines of a label.
-const LINES: usize = 2;
+const LINES: usize = 3;
 /// The most steps that are drawn, and those beyond that break an invariant.
 const MOST_STEPS: usize = 200;
 

@@ -9,6 +9,7 @@ pub mod mcp;
 pub mod new;
 pub mod run;
 mod run_output;
+mod run_report;
 pub mod scenario;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};

@@ -1,11 +1,16 @@
 //! What `run` prints and writes at its end: failing scenarios in domain words, the summary, JSON, reports.
 
 use super::run::{ScenarioRun, write_document};
-use super::{CliError, Format, Io};
+use super::{CliError, Format, Io, run_report};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
 use windtunnel_model::invariants::Invariant;
 use windtunnel_model::verdict::Verdict;
+use windtunnel_reports::{html, junit, markdown};
+
+/// Columns of a failing scenario's sequence.
+const WIDTH: usize = 110;
 
 /// Prints the failing scenarios and the summary, or the one JSON document, and writes the report.
 ///
@@ -41,9 +46,7 @@ fn text(runs: &[ScenarioRun], io: &mut Io<'_>) -> std::io::Result<()> {
         for reason in &run.reasons {
             writeln!(io.stdout, "  - {reason}")?;
         }
-        for line in steps(run).lines() {
-            writeln!(io.stdout, "    {line}")?;
-        }
+        write!(io.stdout, "{}", windtunnel_reports::sequence::text(&run.outcome.steps, WIDTH))?;
         writeln!(io.stdout, "reproduce: {}", run.reproduce)?;
     }
     let processes = runs.iter().filter(|run| run.world == super::super::scenario::WorldName::Process);
@@ -130,28 +133,20 @@ fn scenario(run: &ScenarioRun) -> Value {
     value
 }
 
-/// Every invariant with its verdict in this run; none in a run that did not take place.
 fn invariants(run: &ScenarioRun) -> Vec<Value> {
-    let took_place = !run.outcome.steps.is_empty();
-    let verdict = |invariant: &Invariant| {
-        if run.outcome.broken.contains_key(invariant) { Verdict::Refuted } else { Verdict::Holds }
-    };
-    Invariant::ALL
-        .iter()
-        .filter(|_| took_place)
-        .map(|invariant| json!({"name": invariant.name(), "verdict": verdict(invariant).word()}))
-        .collect()
+    let value = |(invariant, verdict): (Invariant, Verdict)| json!({"name": invariant.name(), "verdict": verdict.word()});
+    run_report::invariants(run).into_iter().map(value).collect()
 }
 
 fn write_report(path: &Path, runs: &[ScenarioRun]) -> Result<(), CliError> {
     let file_error = |source| CliError::File { path: path.to_owned(), source };
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let text = match extension {
-        "json" => {
-            let mut text = serde_json::to_string_pretty(&document(runs))?;
-            text.push('\n');
-            text
-        }
+    let mut bytes = Vec::new();
+    let written = match extension {
+        "html" => html::write(&run_report::report(runs), &mut bytes),
+        "md" => markdown::write(&run_report::report(runs), &mut bytes),
+        "xml" => junit::write(&run_report::report(runs), &mut bytes),
+        "json" => writeln!(bytes, "{}", serde_json::to_string_pretty(&document(runs))?),
         other => {
             return Err(CliError::with_hint(
                 format!("cannot write a report with the ending `.{other}`"),
@@ -159,16 +154,9 @@ fn write_report(path: &Path, runs: &[ScenarioRun]) -> Result<(), CliError> {
             ));
         }
     };
+    written.map_err(file_error)?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(file_error)?;
     }
-    std::fs::write(path, text).map_err(file_error)
-}
-
-fn steps(run: &ScenarioRun) -> String {
-    run.outcome
-        .steps
-        .iter()
-        .map(|s| format!("{} {}\n", s.step, serde_json::to_string(s).unwrap_or_default()))
-        .collect()
+    std::fs::write(path, bytes).map_err(file_error)
 }
