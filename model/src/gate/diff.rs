@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 /// Rules beyond which commands of two rules are not joined.
 const PAIR_LIMIT: usize = 60;
+/// Commands beyond which their further forms are left out.
+const RULE_LIMIT: usize = 2_000;
 
 /// A call whose decision differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,8 +34,9 @@ pub struct Difference {
 /// The calls that the rules of both sessions distinguish.
 pub fn atoms(old: &Session, new: &Session) -> Vec<Example> {
     let mut found: Vec<Example> = Vec::new();
+    let mut known = std::collections::BTreeSet::new();
     let mut add = |example: Example| {
-        if !found.contains(&example) {
+        if known.insert((example.tool.clone(), example.input.to_string())) {
             found.push(example);
         }
     };
@@ -60,7 +63,28 @@ pub fn atoms(old: &Session, new: &Session) -> Vec<Example> {
             }
         }
     }
+    for example in circumstances() {
+        add(example);
+    }
     commands.dedup();
+    for command in commands.iter().take(RULE_LIMIT) {
+        let text = command.input.get("command").and_then(Value::as_str).unwrap_or("").to_owned();
+        for form in [
+            "{} > zz-file",
+            "{} > .git/zz",
+            "{} &",
+            "echo $({})",
+            "X=1 {}",
+            "timeout 5 {}",
+            "env {}",
+            "{}; echo $V",
+            "cd src && {}",
+            "{} && touch zz-file",
+            "{} && cat /zz-outside/f",
+        ] {
+            add(bash(&form.replace("{}", &text)));
+        }
+    }
     for a in commands.iter().take(PAIR_LIMIT) {
         for b in commands.iter().take(PAIR_LIMIT) {
             let text = |example: &Example| {
@@ -75,11 +99,47 @@ pub fn atoms(old: &Session, new: &Session) -> Vec<Example> {
     found
 }
 
-/// The same path by the other file tools: rules of one reach the others.
+fn bash(command: &str) -> Example {
+    Example { tool: "Bash".to_owned(), input: json!({"command": command}) }
+}
+
+/// What decides apart from rules: inside or outside the working directories, protected, critical, readable.
+fn circumstances() -> Vec<Example> {
+    let mut found = Vec::new();
+    for path in ["zz-file", "/zz-outside/f", "~/zz-file", ".git/zz"] {
+        for tool in ["Read", "Write", "Edit", "NotebookEdit"] {
+            let mut input = examples::plain_input(tool);
+            let field = if tool == "NotebookEdit" { "notebook_path" } else { "file_path" };
+            if let Some(slot) = input.get_mut(field) {
+                *slot = Value::String(path.to_owned());
+            }
+            found.push(Example { tool: tool.to_owned(), input });
+        }
+        for form in ["cat {}", "touch {}", "echo zz > {}", "zz-plain > {}"] {
+            found.push(bash(&form.replace("{}", path)));
+        }
+    }
+    let commands = [
+        "ls",
+        "zz-plain &",
+        "echo $(zz-plain)",
+        "echo $V",
+        "rm -rf /",
+        "cd /",
+        "cd src && git status",
+        "eval zz-plain",
+    ];
+    found.extend(commands.map(bash));
+    found
+}
+
+/// The same path by the other file tools and by recognised commands: rules of one reach the others.
 fn variants(example: &Example) -> Vec<Example> {
     let Some(path) = tools::path_of(&example.tool, &example.input).map(str::to_owned) else {
         return Vec::new();
     };
+    let commands = ["cat {}", "touch {}", "echo zz > {}", "cat < {}", "ls > {}"]
+        .map(|form| bash(&form.replace("{}", &path)));
     ["Read", "Write", "Edit"]
         .into_iter()
         .filter(|tool| *tool != example.tool)
@@ -90,6 +150,7 @@ fn variants(example: &Example) -> Vec<Example> {
             }
             Example { tool: tool.to_owned(), input }
         })
+        .chain(commands)
         .collect()
 }
 

@@ -22,6 +22,9 @@ pub mod shell;
 pub mod tools;
 pub mod web;
 
+#[cfg(test)]
+mod laws;
+
 pub use decision::{Gated, gate, resolve};
 pub use facts::{Facts, MemoryFiles, NoFiles};
 pub use mode::Mode;
