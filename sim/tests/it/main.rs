@@ -1,5 +1,6 @@
 //! End-to-end tests of the library and the binary, one submodule a subject.
 mod explore_oracle;
+mod gate;
 mod mcp_field_reports;
 mod mcp_hostile;
 mod mcp_http;
