@@ -115,7 +115,7 @@ fn main() {
                 println!("{line}");
             } else {
                 // On a shared machine the wall clock measures the others as well.
-            let rate = operations as f64 / if cpu > 0.0 { cpu } else { seconds };
+                let rate = operations as f64 / if cpu > 0.0 { cpu } else { seconds };
                 let memory = bytes.map(|b| format!("  {:>9.1} KiB", b as f64 / 1024.0)).unwrap_or_default();
                 println!("{subject:<16} {rules:>6} rules {rate:>14.0} a second of CPU{memory}");
             }

@@ -21,6 +21,23 @@ pub async fn post(url: &str, headers: &[(String, String)], body: String, deadlin
     }
 }
 
+/// How long a server that a hook of the session has just started gets until it listens.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+async fn connect(address: SocketAddr) -> std::io::Result<tokio::net::TcpStream> {
+    let started = tokio::time::Instant::now();
+    loop {
+        match tokio::net::TcpStream::connect(address).await {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ConnectionRefused && started.elapsed() < PATIENCE =>
+            {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 async fn exchange(url: &str, headers: &[(String, String)], body: String) -> Result<(u16, String), String> {
     let uri: hyper::Uri = url.parse().map_err(|_| format!("`{url}` is not a URL"))?;
     if uri.scheme_str() != Some("http") {
@@ -35,7 +52,7 @@ async fn exchange(url: &str, headers: &[(String, String)], body: String) -> Resu
         return Err(format!("`{host}` is not an address on this machine"));
     }
     let address = SocketAddr::new(ip, uri.port_u16().unwrap_or(80));
-    let stream = tokio::net::TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    let stream = connect(address).await.map_err(|error| error.to_string())?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| error.to_string())?;

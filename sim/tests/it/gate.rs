@@ -79,16 +79,20 @@ fn renamed_cases_agree() {
     let mut text = std::fs::read_to_string(data().join("cases.json")).unwrap();
     for (old, new) in [
         ("b''az", "d''of"),
+        (".bazelrc", ".BAZELRC"),
+        ("--bare", "--BARE"),
         ("baz", "dof"),
         ("foo", "kip"),
         ("bar", "lum"),
+        (".BAZELRC", ".bazelrc"),
+        ("--BARE", "--bare"),
         ("[ab].txt", "[qb].txt"),
         ("a.txt", "q.txt"),
         ("A.TXT", "Q.TXT"),
         ("(a.*)", "(q.*)"),
         ("src", "lib"),
-        ("mcp__srv", "mcp__box"),
-        ("\"srv\"", "\"box\""),
+        ("mcp__srv", "mcp__sax"),
+        ("\"srv\"", "\"sax\""),
     ] {
         text = text.replace(old, new);
     }
