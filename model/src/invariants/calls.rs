@@ -28,6 +28,14 @@ pub(super) fn observe(
                     monitor.user_allowed |= set(enabled, Invariant::HookAllow, slot);
                 }
             }
+            Output::RunHook { site: Site::Call(slot), hook } => {
+                let asked = step.outputs.iter().filter(
+                    |output| matches!(output, Output::RunHook { site: Site::Call(s), hook: h } if *s == slot && *h == hook),
+                );
+                if asked.count() > 1 {
+                    broken.insert(Invariant::Fire);
+                }
+            }
             Output::RunTool { slot, call } => executed(enabled, monitor, step, slot, call, broken),
             Output::SendMcp { message: McpOut::Call { slot, .. }, .. } => {
                 if let Some(call) = call_of(step, slot) {

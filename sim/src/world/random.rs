@@ -148,6 +148,10 @@ pub fn shrink(compiled: &mut Compiled, schedule: &[u16], invariant: Invariant) -
             }
         }
         for index in (0..best.len()).rev() {
+            // Trimming may have shortened it past this index.
+            if index >= best.len() {
+                continue;
+            }
             let mut without = best.clone();
             without.remove(index);
             if breaks(&without).is_some() {

@@ -5,3 +5,6 @@ mod mcp_field_reports;
 mod mcp_hostile;
 mod mcp_http;
 mod mcp_matrix;
+mod run;
+mod support;
+mod workspace;

@@ -1,0 +1,37 @@
+//! What several tests share.
+
+use std::path::Path;
+use windtunnel::cli::{Exit, Io, run};
+
+/// What a command line printed, and its exit code.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code.
+    pub exit: Exit,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs a command line in this process.
+pub fn cli(args: &[&str], cwd: &Path) -> Output {
+    let (mut stdin, mut stdout, mut stderr) = (std::io::empty(), Vec::new(), Vec::new());
+    let mut io = Io {
+        stdin: &mut stdin,
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        cwd: cwd.to_owned(),
+        home: None,
+        progress: false,
+    };
+    let args = std::iter::once("windtunnel").chain(args.iter().copied()).map(Into::into);
+    let exit = run(args, &mut io);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Output { exit, stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A temporary folder.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
