@@ -1,7 +1,7 @@
 //! What a run came to, read off its trace.
 
 use std::collections::BTreeMap;
-use windtunnel_model::agent_loop::{CallEnd, EndReason};
+use windtunnel_model::agent_loop::{CallEnd, DecidedBy, EndReason};
 use windtunnel_model::hooks::HookDecision;
 use windtunnel_model::invariants::Invariant;
 use windtunnel_model::session::Session;
@@ -16,6 +16,8 @@ pub struct CallOutcome {
     pub tool: String,
     /// The gate's last decision on it, where it reached the gate.
     pub decision: Option<HookDecision>,
+    /// Who decided.
+    pub decided_by: Option<DecidedBy>,
     /// Whether it was executed, at least begun.
     pub executed: bool,
     /// How it ended; `None` when it got no result (deferred, or the run was cut off).
@@ -65,6 +67,7 @@ impl Recorder {
                 id: call.id.clone(),
                 tool: call.tool.clone(),
                 decision: None,
+                decided_by: None,
                 executed: false,
                 end: None,
                 text: String::new(),
@@ -108,10 +111,11 @@ impl Outcome {
         match output {
             LabelledOutput::CallModel { .. } => self.model_calls += 1,
             LabelledOutput::RunHook { .. } => self.hook_runs += 1,
-            LabelledOutput::Decided { call, decision, .. } => {
-                let decision = *decision;
+            LabelledOutput::Decided { call, decision, by } => {
+                let (decision, by) = (*decision, *by);
                 if let Some(call) = self.call(call.slot) {
                     call.decision = Some(decision);
+                    call.decided_by = Some(by);
                 }
             }
             LabelledOutput::RunTool { call, .. } => {

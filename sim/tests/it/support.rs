@@ -5,17 +5,17 @@ use windtunnel::cli::{Exit, Io, run};
 
 /// What a command line printed, and its exit code.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     /// The exit code.
-    pub exit: Exit,
+    pub(crate) exit: Exit,
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs a command line in this process.
-pub fn cli(args: &[&str], cwd: &Path) -> Output {
+pub(crate) fn cli(args: &[&str], cwd: &Path) -> Output {
     let (mut stdin, mut stdout, mut stderr) = (std::io::empty(), Vec::new(), Vec::new());
     let mut io = Io {
         stdin: &mut stdin,
@@ -32,6 +32,6 @@ pub fn cli(args: &[&str], cwd: &Path) -> Output {
 }
 
 /// A temporary folder.
-pub fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
