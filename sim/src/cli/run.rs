@@ -131,7 +131,7 @@ pub fn run(args: &RunArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
                 }
                 runs.push(run);
             }
-            Err(error) => return report_errors(&[error], io),
+            Err(error) => return report_errors(&[*error], io),
         }
         bar.inc(1);
     }
@@ -154,16 +154,16 @@ pub fn run(args: &RunArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     })
 }
 
-fn load(args: &RunArgs, io: &Io<'_>) -> Result<Vec<Loaded>, Vec<Box<ScenarioError>>> {
+fn load(args: &RunArgs, io: &Io<'_>) -> Result<Vec<Loaded>, Vec<ScenarioError>> {
     if args.paths.is_empty() {
-        shipped::all().map_err(|error| vec![error])
+        shipped::all().map_err(|error| vec![*error])
     } else {
         load_paths(&args.paths, &io.cwd)
     }
 }
 
 /// Prints scenario errors with the place in the file; always exit code 2.
-pub(super) fn report_errors(errors: &[Box<ScenarioError>], io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn report_errors(errors: &[ScenarioError], io: &mut Io<'_>) -> Result<Exit, CliError> {
     for error in errors {
         writeln!(io.stderr, "error: {error}")?;
         if let (Some(snippet), Some(line)) = (&error.snippet, error.place.line) {

@@ -2,9 +2,7 @@
 
 use super::run::ScenarioRun;
 use std::collections::BTreeSet;
-use windtunnel_model::agent_loop::DecidedBy;
 use windtunnel_model::invariants::Invariant;
-use windtunnel_model::trace::{LabelledInput, LabelledOutput, TraceStep};
 use windtunnel_model::verdict::Verdict;
 use windtunnel_reports::run_report::{CallReport, RunReport, ScenarioReport};
 
@@ -26,7 +24,6 @@ pub(super) fn report(runs: &[ScenarioRun]) -> RunReport {
 
 fn scenario(run: &ScenarioRun) -> ScenarioReport {
     let (scenario, outcome) = (&run.loaded.scenario, &run.outcome);
-    let deciders = deciders(&outcome.steps);
     ScenarioReport {
         id: run.loaded.id.clone(),
         path: run.loaded.file.clone(),
@@ -42,12 +39,11 @@ fn scenario(run: &ScenarioRun) -> ScenarioReport {
         calls: outcome
             .calls
             .iter()
-            .enumerate()
-            .map(|(index, call)| CallReport {
+            .map(|call| CallReport {
                 id: call.id.clone(),
                 tool: call.tool.clone(),
                 decision: call.decision,
-                by: deciders.get(index).copied().flatten(),
+                by: call.decided_by,
                 executed: call.executed,
                 end: call.end,
             })
@@ -68,23 +64,4 @@ pub(super) fn invariants(run: &ScenarioRun) -> Vec<(Invariant, Verdict)> {
         .filter(|_| took_place)
         .map(|invariant| (invariant, verdict(invariant)))
         .collect()
-}
-
-/// Who decided last on each call, in the order of the replies.
-fn deciders(steps: &[TraceStep]) -> Vec<Option<DecidedBy>> {
-    let (mut deciders, mut turn) = (Vec::new(), 0);
-    for step in steps {
-        if let LabelledInput::ModelReplied { reply } = &step.input {
-            turn = deciders.len();
-            deciders.resize(turn + reply.calls.len(), None);
-        }
-        for output in &step.outputs {
-            if let LabelledOutput::Decided { call, by, .. } = output
-                && let Some(decider) = deciders.get_mut(turn + usize::from(call.slot))
-            {
-                *decider = Some(*by);
-            }
-        }
-    }
-    deciders
 }

@@ -46,7 +46,7 @@ pub fn run(args: &ScenarioArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
             for scenario in &loaded {
                 for profile in ProfileName::ALL {
                     if let Err(error) = compile(scenario, profile, &Place::default()) {
-                        errors.push(error);
+                        errors.push(*error);
                         break;
                     }
                 }

@@ -105,6 +105,9 @@ pub fn compile(loaded: &Loaded, profile: ProfileName, place: &Place) -> Result<C
     Compiler { loaded, profile: profile.profile(), place }.compile()
 }
 
+/// Compiles one entry at a JSON pointer.
+type CompileEntry<'f, 'e, E, A> = &'f mut dyn FnMut(&'e E, &str) -> Result<A, Box<ScenarioError>>;
+
 struct Compiler<'a> {
     loaded: &'a Loaded,
     profile: Profile,
@@ -222,7 +225,7 @@ impl Compiler<'_> {
             .iter()
             .map(|(name, value)| {
                 let mut script: ServerScript = serde_path_to_error::deserialize(value).map_err(|error| {
-                    let path = error.path().to_string().replace('.', "/").replace('[', "/").replace(']', "");
+                    let path = error.path().to_string().replace(['.', '['], "/").replace(']', "");
                     self.error(&format!("/world/servers/{name}/{path}"), error.inner().to_string())
                         .with_hint("a server's part is a script of `windtunnel mcp serve`")
                 })?;
@@ -552,7 +555,7 @@ impl Compiler<'_> {
         entry: &'e E,
         pointer: &str,
         parts: impl Fn(&'e E) -> (&'e Vec<E>, Option<u32>, f64),
-        compile: &mut dyn FnMut(&'e E, &str) -> Result<A, Box<ScenarioError>>,
+        compile: CompileEntry<'_, 'e, E, A>,
     ) -> Result<Vec<Alternative<A>>, Box<ScenarioError>> {
         let (any_of, _, _) = parts(entry);
         let listed: Vec<(&E, String)> = if any_of.is_empty() {

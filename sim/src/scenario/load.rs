@@ -90,7 +90,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// Every file that cannot be read, one error each.
-pub fn load_paths(paths: &[PathBuf], cwd: &Path) -> Result<Vec<Loaded>, Vec<Box<ScenarioError>>> {
+pub fn load_paths(paths: &[PathBuf], cwd: &Path) -> Result<Vec<Loaded>, Vec<ScenarioError>> {
     let (mut loaded, mut errors) = (Vec::new(), Vec::new());
     for path in paths {
         let absolute = cwd.join(path);
@@ -99,7 +99,7 @@ pub fn load_paths(paths: &[PathBuf], cwd: &Path) -> Result<Vec<Loaded>, Vec<Box<
             collect(&absolute, 0, &mut files);
             files.sort();
             if files.is_empty() {
-                errors.push(ScenarioError::file(
+                errors.push(*ScenarioError::file(
                     &path.display().to_string(),
                     "a folder without scenario files (*.json)",
                     Some("`windtunnel new NAME` writes one"),
@@ -134,11 +134,11 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn load_one(shown: &Path, path: &Path, loaded: &mut Vec<Loaded>, errors: &mut Vec<Box<ScenarioError>>) {
+fn load_one(shown: &Path, path: &Path, loaded: &mut Vec<Loaded>, errors: &mut Vec<ScenarioError>) {
     let file = shown.display().to_string();
     match read(path, &file).and_then(|text| parse(&file, text)) {
         Ok(scenario) => loaded.push(scenario),
-        Err(error) => errors.push(error),
+        Err(error) => errors.push(*error),
     }
 }
 

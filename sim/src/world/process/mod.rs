@@ -110,7 +110,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let mut run = Running::new(loaded, &mut compiled, options, &root, &workspace, &home);
-        run.to_the_end().await
+        run.drive().await
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
     let leftovers = crate::process::sweep_run(&root);
@@ -170,7 +170,7 @@ impl<'a> Running<'a> {
         &self.compiled.session
     }
 
-    async fn to_the_end(&mut self) -> Outcome {
+    async fn drive(&mut self) -> Outcome {
         let mut recorder = Recorder::default();
         self.say(LabelledInput::Start);
         loop {
