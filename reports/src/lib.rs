@@ -8,6 +8,7 @@ pub mod junit;
 pub mod markdown;
 pub mod run_report;
 pub mod sequence;
+pub mod plot;
 pub mod state_graph;
 
 #[cfg(test)]
