@@ -11,5 +11,6 @@ pub mod mcp_probe;
 pub mod mcp_server;
 pub mod process;
 pub mod scenario;
+pub mod tokens;
 pub mod transport;
 pub mod world;

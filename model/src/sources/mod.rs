@@ -3,3 +3,4 @@
 pub mod lint;
 pub mod merge;
 pub mod settings;
+pub mod skills;

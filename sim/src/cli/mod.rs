@@ -2,6 +2,7 @@
 //! tests of it need no process.
 
 pub mod completions;
+pub mod cost;
 pub mod gate;
 pub mod hook;
 pub mod lint;
@@ -108,6 +109,8 @@ enum Command {
     Scenario(scenario::ScenarioArgs),
     /// Probe, check, serve and record MCP servers and exchanges.
     Mcp(mcp::McpArgs),
+    /// What servers, skills and instructions cost, in tokens and money.
+    Cost(Box<cost::CostArgs>),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
     /// Would this call run, and why: explain, test and compare settings.
@@ -147,6 +150,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             Some(Command::New(args)) => new::run(&args, io),
             Some(Command::Scenario(args)) => scenario::run(&args, io),
             Some(Command::Mcp(args)) => mcp::run(&args, io),
+            Some(Command::Cost(args)) => cost::run(&args, io),
             Some(Command::Completions(args)) => completions::run(&args, io),
             Some(Command::Gate(args)) => gate::run(&args, io),
             Some(Command::Hook(args)) => hook::run(&args, io),
