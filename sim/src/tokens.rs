@@ -46,8 +46,12 @@ impl Encoding {
     /// The counter. A vocabulary is read once a process.
     pub fn counter(self) -> Box<dyn Counter> {
         match self {
-            Self::O200k => Box::new(Bpe { name: "o200k_base", encoding: tiktoken_rs::o200k_base_singleton() }),
-            Self::Cl100k => Box::new(Bpe { name: "cl100k_base", encoding: tiktoken_rs::cl100k_base_singleton() }),
+            Self::O200k => {
+                Box::new(Bpe { name: "o200k_base", encoding: tiktoken_rs::o200k_base_singleton() })
+            }
+            Self::Cl100k => {
+                Box::new(Bpe { name: "cl100k_base", encoding: tiktoken_rs::cl100k_base_singleton() })
+            }
             Self::Chars4 => Box::new(Characters::FOUR),
             Self::Chars3 => Box::new(Characters::THREE),
         }

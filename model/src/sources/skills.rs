@@ -63,7 +63,8 @@ pub fn read_skill(folder: &str, text: &str) -> Skill {
 }
 
 fn take_fields(skill: &mut Skill, fields: &serde_json::Map<String, Value>) {
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default().to_owned();
+    let text =
+        |key: &str| fields.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default().to_owned();
     let truth = |key: &str| match fields.get(key) {
         Some(Value::Bool(value)) => Some(*value),
         Some(Value::String(word)) if word == "true" => Some(true),
@@ -139,8 +140,14 @@ mod tests {
 
     #[test]
     fn fields_are_read_and_the_body_is_apart() {
-        let skill = read_skill("folder", "---\nname: greet\ndescription: Says hello\nwhen_to_use: at the door\nallowed-tools: Bash(git add *), Read\ndisable-model-invocation: true\ncontext: fork\n---\n# Body\n");
-        assert_eq!((skill.name.as_str(), skill.listed_text().as_str()), ("greet", "Says hello - at the door"));
+        let skill = read_skill(
+            "folder",
+            "---\nname: greet\ndescription: Says hello\nwhen_to_use: at the door\nallowed-tools: Bash(git add *), Read\ndisable-model-invocation: true\ncontext: fork\n---\n# Body\n",
+        );
+        assert_eq!(
+            (skill.name.as_str(), skill.listed_text().as_str()),
+            ("greet", "Says hello - at the door")
+        );
         assert_eq!(skill.allowed_tools, ["Bash(git add *)", "Read"]);
         assert!(!skill.model_invocable && skill.user_invocable && skill.fork);
         assert_eq!((skill.body.as_str(), skill.faults.len()), ("# Body\n", 0));
@@ -149,7 +156,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_a_fault_and_the_first_paragraph_stands_in() {
         let skill = read_skill("nofm", "# Title\n\nFirst paragraph\nas description.\n\nMore.\n");
-        assert_eq!((skill.name.as_str(), skill.description.as_str()), ("nofm", "First paragraph as description."));
+        assert_eq!(
+            (skill.name.as_str(), skill.description.as_str()),
+            ("nofm", "First paragraph as description.")
+        );
         assert_eq!(skill.faults, ["no frontmatter"]);
         let skill = read_skill("bad", "---\ndescription: a: b: c\n---\nBody.\n");
         assert_eq!(skill.faults.len(), 1);
@@ -158,7 +168,9 @@ mod tests {
 
     #[test]
     fn no_text_makes_it_panic() {
-        for text in ["", "---", "---\n", "---\n---", "---\n---\n", "\u{feff}---\n[]\n---\n", "---\n\t: [\n---\n"] {
+        for text in
+            ["", "---", "---\n", "---\n---", "---\n---\n", "\u{feff}---\n[]\n---\n", "---\n\t: [\n---\n"]
+        {
             let _ = read_skill("x", text);
         }
     }

@@ -1,4 +1,5 @@
 //! End-to-end tests of the library and the binary, one submodule a subject.
+mod cost;
 mod explore_oracle;
 mod gate;
 mod mcp_field_reports;

@@ -49,7 +49,10 @@ pub(super) fn gather(args: &CostArgs, io: &Io<'_>) -> Result<Gathered, CliError>
     }
     for entry in &args.server {
         let (name, command) = entry.split_once('=').ok_or_else(|| {
-            CliError::with_hint(format!("--server {entry}: no `=`"), "write NAME=COMMAND, e.g. --server git='uvx mcp-server-git'")
+            CliError::with_hint(
+                format!("--server {entry}: no `=`"),
+                "write NAME=COMMAND, e.g. --server git='uvx mcp-server-git'",
+            )
         })?;
         let server = ask(name, CommandLine::Shell(command.to_owned()), Vec::new(), &io.cwd)
             .map_err(|why| CliError::input(format!("server {name}: {why}")))?;
@@ -85,7 +88,9 @@ pub(super) fn mcp_config(path: &Path, gathered: &mut Gathered) -> Result<(), Cli
     let folder = path.parent().unwrap_or(Path::new("."));
     for (name, entry) in servers {
         let Some(program) = entry.get("command").and_then(Value::as_str) else {
-            gathered.not_counted.push(format!("server {name}: not a stdio server, its tools were not asked for"));
+            gathered
+                .not_counted
+                .push(format!("server {name}: not a stdio server, its tools were not asked for"));
             continue;
         };
         let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
@@ -124,12 +129,15 @@ pub(super) fn sorted(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 
 /// Starts a server, opens a connection of the legacy era, lists its tools over all pages, and ends it.
 fn ask(name: &str, command: CommandLine, env: Vec<(String, String)>, cwd: &Path) -> Result<Server, String> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let mut spec = StdioSpec::new(command, cwd.to_owned());
         spec.env = env;
-        let mut connection = StdioConnection::open(&spec).map_err(|error| format!("cannot start: {error}"))?;
+        let mut connection =
+            StdioConnection::open(&spec).map_err(|error| format!("cannot start: {error}"))?;
         let listed = list(name, &mut connection).await;
         connection.shutdown(&SHUTDOWN_SPECIFICATION).await;
         listed
@@ -165,7 +173,12 @@ fn send(connection: &StdioConnection, message: &Value) -> Result<(), String> {
     connection.send(&message.to_string()).map_err(|error| error.to_string())
 }
 
-async fn request(connection: &mut StdioConnection, id: usize, method: &str, params: Value) -> Result<Value, String> {
+async fn request(
+    connection: &mut StdioConnection,
+    id: usize,
+    method: &str,
+    params: Value,
+) -> Result<Value, String> {
     send(connection, &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
     let deadline = tokio::time::Instant::now() + ANSWER;
     loop {

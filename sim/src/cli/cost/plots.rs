@@ -17,10 +17,19 @@ fn float(number: u64) -> f64 {
 }
 
 /// Draws every plot that the report has figures for; `base` names them.
-pub(super) fn write(base: &Path, args: &CostArgs, report: &Report, models: &Models, gathered: &Gathered) -> Result<Vec<PathBuf>, CliError> {
+pub(super) fn write(
+    base: &Path,
+    args: &CostArgs,
+    report: &Report,
+    models: &Models,
+    gathered: &Gathered,
+) -> Result<Vec<PathBuf>, CliError> {
     let kind = base.extension().map(|kind| kind.to_string_lossy().into_owned()).unwrap_or_default();
     if kind != "svg" && kind != "png" {
-        return Err(CliError::with_hint(format!("--plot {}: unknown kind", base.display()), "end the name with .svg or .png"));
+        return Err(CliError::with_hint(
+            format!("--plot {}: unknown kind", base.display()),
+            "end the name with .svg or .png",
+        ));
     }
     let model = price_of(models, &args.session.model)?;
     let mut charts = Vec::new();
@@ -62,8 +71,14 @@ fn used(report: &Report) -> Chart {
         x: "tools used".to_owned(),
         y: format!("tokens ({})", report.encoding),
         series: vec![
-            Series { name: "upfront".to_owned(), points: (0..=n).map(|u| (float(u), float(report.upfront))).collect() },
-            Series { name: "deferred".to_owned(), points: (0..=n).map(|u| (float(u), deferred(u))).collect() },
+            Series {
+                name: "upfront".to_owned(),
+                points: (0..=n).map(|u| (float(u), float(report.upfront))).collect(),
+            },
+            Series {
+                name: "deferred".to_owned(),
+                points: (0..=n).map(|u| (float(u), deferred(u))).collect(),
+            },
         ],
         markers,
     })
@@ -86,11 +101,16 @@ fn turns(args: &CostArgs, report: &Report, model: &ModelFacts) -> Result<Chart, 
         }
     }
     let markers = report.session.crossover_turns.and_then(|turns| {
-        let point = series.iter().find(|s| s.name == "deferred")?.points.iter().find(|p| p.0 >= float(turns))?;
+        let point =
+            series.iter().find(|s| s.name == "deferred")?.points.iter().find(|p| p.0 >= float(turns))?;
         Some(Marker { at: *point, text: format!("deferring is cheaper from {turns} on") })
     });
     Ok(Chart::Lines(Lines {
-        title: format!("Money for a session, {} tools used of {}", report.plan_used.len(), report.plan_tools.len()),
+        title: format!(
+            "Money for a session, {} tools used of {}",
+            report.plan_used.len(),
+            report.plan_tools.len()
+        ),
         x: "requests of the session".to_owned(),
         y: format!("USD ({})", args.session.model),
         series,
@@ -107,7 +127,9 @@ fn grid(report: &Report) -> Chart {
     let axis: Vec<f64> = (0..=most / step).map(|k| float(k * step)).collect();
     let values = axis
         .iter()
-        .map(|u| axis.iter().map(|n| if u > n { f64::NAN } else { n * (d - m) - u * d }).collect::<Vec<f64>>())
+        .map(|u| {
+            axis.iter().map(|n| if u > n { f64::NAN } else { n * (d - m) - u * d }).collect::<Vec<f64>>()
+        })
         // More tools used than there are: nothing to show, drawn as zero.
         .map(|row: Vec<f64>| row.into_iter().map(|value| if value.is_nan() { 0.0 } else { value }).collect())
         .collect();
@@ -125,7 +147,11 @@ fn grid(report: &Report) -> Chart {
 fn layers(args: &CostArgs, report: &Report) -> Chart {
     let session = session_of(args);
     let loads = report.plan_used.chunks(session.per_search).map(|group| {
-        group.iter().filter_map(|&index| report.plan_tools.get(index)).map(|tool| tool.definition).sum::<u64>()
+        group
+            .iter()
+            .filter_map(|&index| report.plan_tools.get(index))
+            .map(|tool| tool.definition)
+            .sum::<u64>()
     });
     let loads: Vec<u64> = loads.collect();
     let requests = session.turns + loads.len() as u64;
@@ -136,7 +162,10 @@ fn layers(args: &CostArgs, report: &Report) -> Chart {
     let searches = |k: u64| (k - 1).min(loads.len() as u64);
     let take = |k: u64| usize::try_from(searches(k)).unwrap_or(usize::MAX);
     Chart::Area(Area {
-        title: format!("What stands in each request, deferred (upfront: {} tokens more at the start)", report.upfront.saturating_sub(report.names + session.overhead)),
+        title: format!(
+            "What stands in each request, deferred (upfront: {} tokens more at the start)",
+            report.upfront.saturating_sub(report.names + session.overhead)
+        ),
         x: "request".to_owned(),
         y: format!("tokens ({})", report.encoding),
         series: vec![
@@ -162,13 +191,17 @@ fn skills(args: &CostArgs, gathered: &Gathered, model: &ModelFacts) -> Chart {
     let within = |count: usize, budget: u64| listing::list(&all[..count], budget, None, &parameters);
     let mut series = vec![
         line("all descriptions", &|count| listing::characters(&within(count, u64::MAX))),
-        line("listing within its budget", &|count| listing::characters(&within(count, budget.unwrap_or(u64::MAX)))),
+        line("listing within its budget", &|count| {
+            listing::characters(&within(count, budget.unwrap_or(u64::MAX)))
+        }),
         line("names only", &|count| all.iter().take(count).map(|skill| utf16_len(&skill.name) + 3).sum()),
     ];
     if let Some(budget) = budget {
         series.push(line("budget", &|_| budget));
     }
-    let dropped = within(all.len(), budget.unwrap_or(u64::MAX)).iter().position(|line| line.description == Description::Dropped);
+    let dropped = within(all.len(), budget.unwrap_or(u64::MAX))
+        .iter()
+        .position(|line| line.description == Description::Dropped);
     let markers = dropped.zip(budget).map(|(at, budget)| Marker {
         at: (float(at as u64), float(budget)),
         text: format!("from skill {} on descriptions are dropped", at + 1),

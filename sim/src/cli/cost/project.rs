@@ -22,7 +22,11 @@ pub(super) struct PartRow {
 const IMPORT_HOPS: usize = 4;
 
 /// Reads the project's parts; skills and servers go to `gathered`.
-pub(super) fn read(folder: &Path, home: Option<&Path>, gathered: &mut Gathered) -> Result<Vec<PartRow>, CliError> {
+pub(super) fn read(
+    folder: &Path,
+    home: Option<&Path>,
+    gathered: &mut Gathered,
+) -> Result<Vec<PartRow>, CliError> {
     if !folder.is_dir() {
         return Err(CliError::input(format!("{}: not a folder", folder.display())));
     }
@@ -62,13 +66,29 @@ pub(super) fn read(folder: &Path, home: Option<&Path>, gathered: &mut Gathered) 
 }
 
 fn has_paths(text: &str) -> bool {
-    text.strip_prefix("---\n").and_then(|rest| rest.split("\n---").next()).is_some_and(|front| {
-        front.lines().any(|line| line.starts_with("paths:"))
-    })
+    text.strip_prefix("---\n")
+        .and_then(|rest| rest.split("\n---").next())
+        .is_some_and(|front| front.lines().any(|line| line.starts_with("paths:")))
 }
 
 fn shown(file: &Path, folder: &Path) -> String {
-    file.strip_prefix(folder).map_or_else(|_| format!("~/{}", file.components().rev().take(2).collect::<Vec<_>>().into_iter().rev().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")), |inside| inside.display().to_string())
+    file.strip_prefix(folder).map_or_else(
+        |_| {
+            format!(
+                "~/{}",
+                file.components()
+                    .rev()
+                    .take(2)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev()
+                    .map(|c| c.as_os_str().to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join("/")
+            )
+        },
+        |inside| inside.display().to_string(),
+    )
 }
 
 /// A file of instructions and what it imports with `@path`, outside code.
@@ -101,7 +121,13 @@ fn instruction(file: &Path, folder: &Path, hop: usize, parts: &mut Vec<PartRow>)
 }
 
 /// Commands are listed like skills; of an agent, name and description stand in the list of agents.
-fn single_files(place: &Path, kind: &str, folder: &Path, gathered: &mut Gathered, parts: &mut Vec<PartRow>) -> Result<(), CliError> {
+fn single_files(
+    place: &Path,
+    kind: &str,
+    folder: &Path,
+    gathered: &mut Gathered,
+    parts: &mut Vec<PartRow>,
+) -> Result<(), CliError> {
     for file in sorted(place)?.into_iter().filter(|file| file.extension().is_some_and(|e| e == "md")) {
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let read = read_skill(&stem, &read_text(&file)?);
@@ -148,7 +174,9 @@ fn plugins(folder: &Path, gathered: &mut Gathered) -> Result<(), CliError> {
 /// Servers are programs of the project: they are started only when asked for.
 fn declared_servers(path: &Path, gathered: &mut Gathered) -> Result<(), CliError> {
     let document = read_json(path)?;
-    for name in document.get("mcpServers").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name) {
+    for name in
+        document.get("mcpServers").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name)
+    {
         if !gathered.servers.iter().any(|server| server.name == *name) {
             gathered.not_counted.push(format!(
                 "server {name} of .mcp.json: it is a program of the project; --mcp-config starts it, --tools {name}=FILE.json counts a saved list"

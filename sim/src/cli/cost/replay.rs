@@ -12,7 +12,7 @@ use windtunnel_model::context::tokens::{Counter, Remembering};
 
 /// Arguments of `cost replay`.
 #[derive(Debug, clap::Args)]
-pub struct ReplayArgs {
+pub(super) struct ReplayArgs {
     /// Recorded sessions, JSON Lines as the harness writes them.
     #[arg(value_name = "TRANSCRIPT.jsonl", required = true)]
     transcripts: Vec<PathBuf>,
@@ -83,8 +83,9 @@ pub(super) fn run(args: &ReplayArgs, io: &mut Io<'_>) -> Result<Exit, CliError> 
     let models = models(&args.session, io)?;
     let mut catalogue: Vec<Definition> = Vec::new();
     for entry in &args.tools {
-        let (name, file) =
-            entry.split_once('=').ok_or_else(|| CliError::input(format!("--tools {entry}: expected NAME=FILE")))?;
+        let (name, file) = entry
+            .split_once('=')
+            .ok_or_else(|| CliError::input(format!("--tools {entry}: expected NAME=FILE")))?;
         let path = io.cwd.join(file);
         let tools = read_catalogue(name, &gather::read_json(&path)?)
             .map_err(|error| CliError::input(format!("{}: {error}", path.display())))?;
@@ -105,7 +106,10 @@ pub(super) fn run(args: &ReplayArgs, io: &mut Io<'_>) -> Result<Exit, CliError> 
             // Without a window of its own every request is priced alone, as it was billed; sums hide long inputs.
             session.usd = model.cost(&session.usage);
             let flat = Usage {
-                input: session.usage.input + session.usage.read + session.usage.write_5m + session.usage.write_1h,
+                input: session.usage.input
+                    + session.usage.read
+                    + session.usage.write_5m
+                    + session.usage.write_1h,
                 output: session.usage.output,
                 ..Usage::default()
             };
@@ -133,13 +137,15 @@ fn read(text: &str, counter: &dyn Counter) -> SessionReport {
             continue;
         };
         if let Some(attachment) = line.get("attachment") {
-            let strings = |key: &str| attachment.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+            let strings =
+                |key: &str| attachment.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
             match attachment.get("type").and_then(Value::as_str) {
                 Some("deferred_tools_delta") => {
                     names.extend(strings("addedNames").iter().filter_map(Value::as_str).map(str::to_owned));
                 }
                 Some("skill_listing") => {
-                    listing += counter.count(attachment.get("content").and_then(Value::as_str).unwrap_or_default());
+                    listing +=
+                        counter.count(attachment.get("content").and_then(Value::as_str).unwrap_or_default());
                 }
                 _ => {}
             }
@@ -155,12 +161,17 @@ fn read(text: &str, counter: &dyn Counter) -> SessionReport {
             let is_call = block.get("type").and_then(Value::as_str) == Some("tool_use");
             let id = block.get("id").and_then(Value::as_str).unwrap_or_default();
             if is_call && seen_calls.insert(id.to_owned()) {
-                *calls.entry(block.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()).or_default() += 1;
+                *calls
+                    .entry(block.get("name").and_then(Value::as_str).unwrap_or_default().to_owned())
+                    .or_default() += 1;
             }
         }
         if let Some(usage) = message.get("usage") {
             // A message stands on a line a block, each with usage: the last line counts, once a message (corpus 6).
-            let id = message.get("id").and_then(Value::as_str).map_or_else(|| format!("line {number}"), str::to_owned);
+            let id = message
+                .get("id")
+                .and_then(Value::as_str)
+                .map_or_else(|| format!("line {number}"), str::to_owned);
             let first = usages.get(&id).map_or(number, |(first, _)| *first);
             usages.insert(id, (first, usage_of(usage)));
         }
@@ -211,15 +222,17 @@ fn defer(
     counter: &dyn Counter,
 ) -> Result<(), CliError> {
     if catalogue.is_empty() {
-        session.deferral_unknown =
-            Some("a transcript does not hold the definitions; give the servers' lists with --tools".to_owned());
+        session.deferral_unknown = Some(
+            "a transcript does not hold the definitions; give the servers' lists with --tools".to_owned(),
+        );
         return Ok(());
     }
     let parameters = args.session.profile.profile().context;
     let size = |tool: &Definition| counter.count(&tool.wire(&parameters).to_string());
     let upfront: u64 = catalogue.iter().map(size).sum();
     let names: u64 = catalogue.iter().map(|tool| counter.count(&format!("{}\n", tool.qualified()))).sum();
-    let used: u64 = catalogue.iter().filter(|tool| session.calls.contains_key(&tool.qualified())).map(size).sum();
+    let used: u64 =
+        catalogue.iter().filter(|tool| session.calls.contains_key(&tool.qualified())).map(size).sum();
     let saved = i128::from(upfront) - i128::from(names) - i128::from(used);
     let id = session.model.clone().unwrap_or_else(|| args.session.model.clone());
     let Some(model) = models.find(&id) else {
@@ -248,22 +261,54 @@ fn text(report: &Report, io: &mut Io<'_>) -> Result<(), CliError> {
         let money = |usd: Option<f64>| usd.map_or_else(|| "unknown".to_owned(), |usd| format!("${usd:.4}"));
         writeln!(out, "\n{}: model {}", session.file, session.model.as_deref().unwrap_or("unknown"))?;
         let usage = &session.usage;
-        writeln!(out, "  {} requests: {} uncached, {} written ({} for an hour), {} read, {} output", session.requests, usage.input,
-            usage.write_5m + usage.write_1h, usage.write_1h, usage.read, usage.output)?;
-        let cached = session.cached_percent.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent} %"));
-        writeln!(out, "  {} at the prices of {}; {} without a cache; {cached} of the input was read from it", money(session.usd), report.prices_of, money(session.usd_without_cache))?;
+        writeln!(
+            out,
+            "  {} requests: {} uncached, {} written ({} for an hour), {} read, {} output",
+            session.requests,
+            usage.input,
+            usage.write_5m + usage.write_1h,
+            usage.write_1h,
+            usage.read,
+            usage.output
+        )?;
+        let cached =
+            session.cached_percent.map_or_else(|| "unknown".to_owned(), |percent| format!("{percent} %"));
+        writeln!(
+            out,
+            "  {} at the prices of {}; {} without a cache; {cached} of the input was read from it",
+            money(session.usd),
+            report.prices_of,
+            money(session.usd_without_cache)
+        )?;
         if let Some(first) = session.first_request_tokens {
-            writeln!(out, "  first request: {first} tokens, of which names of {} deferred tools {} and skills listing {}",
-                session.deferred_names.len(), session.deferred_names_tokens, session.skill_listing_tokens)?;
+            writeln!(
+                out,
+                "  first request: {first} tokens, of which names of {} deferred tools {} and skills listing {}",
+                session.deferred_names.len(),
+                session.deferred_names_tokens,
+                session.skill_listing_tokens
+            )?;
         }
-        let calls: Vec<String> = session.calls.iter().map(|(name, count)| format!("{name} {count}")).collect();
-        writeln!(out, "  called: {}", if calls.is_empty() { "nothing".to_owned() } else { calls.join(", ") })?;
+        let calls: Vec<String> =
+            session.calls.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        writeln!(
+            out,
+            "  called: {}",
+            if calls.is_empty() { "nothing".to_owned() } else { calls.join(", ") }
+        )?;
         if !session.deferred_and_used.is_empty() {
             writeln!(out, "  deferred and called: {}", session.deferred_and_used.join(", "))?;
         }
         match (&session.deferral, &session.deferral_unknown) {
-            (Some(deferral), _) => writeln!(out, "  deferring: {} tokens of definitions against {} of names and {} of used ones: {} tokens and ${:.4} fewer",
-                deferral.upfront_tokens, deferral.names_tokens, deferral.used_tokens, deferral.saved_tokens, deferral.saved_usd)?,
+            (Some(deferral), _) => writeln!(
+                out,
+                "  deferring: {} tokens of definitions against {} of names and {} of used ones: {} tokens and ${:.4} fewer",
+                deferral.upfront_tokens,
+                deferral.names_tokens,
+                deferral.used_tokens,
+                deferral.saved_tokens,
+                deferral.saved_usd
+            )?,
             (None, Some(why)) => writeln!(out, "  deferring: unknown, {why}")?,
             (None, None) => {}
         }

@@ -147,7 +147,11 @@ pub(super) fn price_of<'a>(models: &'a Models, id: &str) -> Result<&'a ModelFact
         let known: Vec<&str> = models.models.iter().map(|model| model.matches.as_str()).collect();
         CliError::with_hint(
             format!("no prices for model `{id}`"),
-            format!("the table of {} knows {}; give another with --prices FILE", models.date, known.join(", ")),
+            format!(
+                "the table of {} knows {}; give another with --prices FILE",
+                models.date,
+                known.join(", ")
+            ),
         )
     })
 }
@@ -175,7 +179,12 @@ fn name_line(definition: &Definition) -> String {
     format!("{}\n", definition.qualified())
 }
 
-fn server_row(server: &Server, used: &dyn Fn(&Definition) -> bool, parameters: &ContextParameters, counter: &dyn Counter) -> ServerRow {
+fn server_row(
+    server: &Server,
+    used: &dyn Fn(&Definition) -> bool,
+    parameters: &ContextParameters,
+    counter: &dyn Counter,
+) -> ServerRow {
     let definitions: Vec<DefinitionRow> = server
         .tools
         .iter()
@@ -200,7 +209,11 @@ fn server_row(server: &Server, used: &dyn Fn(&Definition) -> bool, parameters: &
         tools: definitions.len(),
         upfront_tokens: d,
         names_tokens: m,
-        instructions_tokens: if server.instructions.is_empty() { 0 } else { counter.count(&server.instructions) },
+        instructions_tokens: if server.instructions.is_empty() {
+            0
+        } else {
+            counter.count(&server.instructions)
+        },
         crossover_used: crossover(n, d, m, 0),
         upfront_usd: None,
         deferred_usd: None,
@@ -230,7 +243,12 @@ const USED_BY_DEFAULT: usize = 3;
 
 fn used_indices(args: &CostArgs, all: &[&Definition]) -> Result<Vec<usize>, CliError> {
     if let Some(p) = args.use_random {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a count")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of a count"
+        )]
         return Ok(spread((p * all.len() as f64).round() as usize, all.len()));
     }
     if args.used.is_empty() {
@@ -257,13 +275,15 @@ pub(super) fn build(
     let model = price_of(models, &args.session.model)?;
     let all: Vec<&Definition> = gathered.servers.iter().flat_map(|server| &server.tools).collect();
     let used = used_indices(args, &all)?;
-    let is_used = |tool: &Definition| used.iter().any(|index| all.get(*index).is_some_and(|used| *used == tool));
+    let is_used =
+        |tool: &Definition| used.iter().any(|index| all.get(*index).is_some_and(|used| *used == tool));
     let mut servers: Vec<ServerRow> =
         gathered.servers.iter().map(|server| server_row(server, &is_used, &parameters, counter)).collect();
     let session = session_of(args);
     let look_back = parameters.cache_look_back_blocks.value;
     let cost = |tools: &[Tool], used: &[usize], strategy, session: &Session| {
-        plan::cost(tools, used, strategy, session, model, look_back).map_err(|error| CliError::input(error.to_string()))
+        plan::cost(tools, used, strategy, session, model, look_back)
+            .map_err(|error| CliError::input(error.to_string()))
     };
     let plan = |rows: &[DefinitionRow]| -> Vec<Tool> {
         rows.iter()
@@ -296,8 +316,9 @@ pub(super) fn build(
     };
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.tokens).collect();
     sizes.sort_unstable();
-    let crossover_turns = plan::crossover_in_turns(&tools, &used, &session, model, look_back, session.turns.min(500))
-        .map_err(|error| CliError::input(error.to_string()))?;
+    let crossover_turns =
+        plan::crossover_in_turns(&tools, &used, &session, model, look_back, session.turns.min(500))
+            .map_err(|error| CliError::input(error.to_string()))?;
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
     let expected = args.use_random.map(|p| p.mul_add(upfront as f64, names as f64));
     let id = &args.session.model;
@@ -373,7 +394,12 @@ fn resident(
     }
     if let Some(skills) = skills {
         let part = format!("listing of {} skills", skills.listed);
-        parts.push(PartRow { part, bytes: skills.listing_chars, tokens: skills.listing_tokens, text: String::new() });
+        parts.push(PartRow {
+            part,
+            bytes: skills.listing_chars,
+            tokens: skills.listing_tokens,
+            text: String::new(),
+        });
     }
     parts.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.part.cmp(&b.part)));
     parts
@@ -460,8 +486,11 @@ fn skills_report(
     let budget = listing::budget(model.window.or_else(|| window(id)), generation(id), None, parameters);
     let lines = listing::list(&listed(skills), budget.unwrap_or(u64::MAX), None, parameters);
     let text = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
-    let named = |wanted| lines.iter().filter(|line| line.description == wanted).map(|line| line.name.clone()).collect();
-    let faults = skills.iter().flat_map(|skill| skill.faults.iter().map(|fault| format!("{}: {fault}", skill.name)));
+    let named = |wanted| {
+        lines.iter().filter(|line| line.description == wanted).map(|line| line.name.clone()).collect()
+    };
+    let faults =
+        skills.iter().flat_map(|skill| skill.faults.iter().map(|fault| format!("{}: {fault}", skill.name)));
     Some(SkillsReport {
         skills: skills.len(),
         listed: lines.len(),

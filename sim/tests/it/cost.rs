@@ -1,0 +1,216 @@
+//! `cost`, end to end: the figures of real tool lists, projects and transcripts.
+
+use serde_json::{Value, json};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use windtunnel::cli::{Exit, Io, run};
+use windtunnel_model::context::tokens::Counter as _;
+
+fn windtunnel(cwd: &Path, args: &[&str]) -> (Exit, String, String) {
+    let (mut stdin, mut stdout, mut stderr) = (Cursor::new(Vec::new()), Vec::new(), Vec::new());
+    let mut io = Io {
+        stdin: &mut stdin,
+        stdout: &mut stdout,
+        stderr: &mut stderr,
+        cwd: cwd.to_owned(),
+        home: None,
+        progress: false,
+    };
+    let exit = run(["windtunnel"].iter().chain(args).map(Into::into), &mut io);
+    (exit, String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn json_of(cwd: &Path, args: &[&str]) -> Value {
+    let (exit, stdout, stderr) = windtunnel(cwd, args);
+    assert_eq!(exit, Exit::Holds, "{stderr}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+fn shared(below: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(below);
+    if !path.exists() {
+        println!("skipped: {below} is not beside the repository");
+    }
+    path.exists().then_some(path)
+}
+
+/// A list of `n` tools of the same size.
+fn list(n: usize) -> String {
+    let tools: Vec<Value> = (0..n)
+        .map(|index| json!({"name": format!("tool_{index:03}"), "description": "Does a thing. And more of it.", "inputSchema": {"type": "object", "description": "x"}}))
+        .collect();
+    json!({ "tools": tools }).to_string()
+}
+
+#[test]
+fn the_report_holds_the_fields_of_the_contract_and_they_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("srv.json"), list(12)).unwrap();
+    let report =
+        json_of(folder.path(), &["cost", "--tools", "srv.json", "--use", "tool_003", "--format", "json"]);
+    assert_eq!((&report["version"], &report["command"]), (&json!(1), &json!("cost")));
+    let server = &report["servers"][0];
+    assert_eq!((&server["name"], &server["tools"]), (&json!("srv"), &json!(12)));
+    let definitions = server["definitions"].as_array().unwrap();
+    let sum: u64 = definitions.iter().map(|row| row["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(report["upfront"], json!(sum));
+    let names = report["names"].as_u64().unwrap();
+    let used = definitions.iter().find(|row| row["used"] == true).unwrap();
+    assert_eq!(report["deferred"], json!(names + used["tokens"].as_u64().unwrap()));
+    // The crossover is the last number of used tools for which deferring is smaller (equal sizes).
+    let (d, u) = (sum / 12, report["crossover_used"].as_u64().unwrap());
+    assert!(names + u * d < sum && names + (u + 1) * d >= sum);
+    assert!(report["session"]["upfront"]["usd"].as_f64() > report["session"]["deferred"]["usd"].as_f64());
+    let again =
+        windtunnel(folder.path(), &["cost", "--tools", "srv.json", "--use", "tool_003", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&again.1).unwrap(), report);
+}
+
+#[test]
+fn token_counts_equal_those_of_another_implementation_of_the_encodings() {
+    // The figures of the README beside the lists were made with js-tiktoken: an array of {name, description,
+    // input_schema} with bare names.
+    let Some(folder) = shared("tools-list") else { return };
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut compared = 0;
+    for row in readme.lines().filter(|line| line.contains(".json |")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let text = std::fs::read_to_string(folder.join(cells[1])).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let tools: Vec<Value> = document["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| {
+                let mut sent = json!({"name": tool["name"]});
+                if tool.get("description").is_some() {
+                    sent["description"] = tool["description"].clone();
+                }
+                sent["input_schema"] = tool["inputSchema"].clone();
+                sent
+            })
+            .collect();
+        let text = Value::Array(tools).to_string();
+        let count = |encoding: windtunnel::tokens::Encoding| encoding.counter().count(&text).to_string();
+        assert_eq!(count(windtunnel::tokens::Encoding::O200k), cells[8], "{}", cells[1]);
+        assert_eq!(count(windtunnel::tokens::Encoding::Cl100k), cells[9], "{}", cells[1]);
+        compared += 1;
+    }
+    assert!(compared >= 13, "{compared}");
+}
+
+#[test]
+fn a_project_is_counted_part_by_part_and_says_what_it_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("CLAUDE.md", "Use tabs. See @docs/style.md and `@docs/none.md`.\n");
+    write("docs/style.md", "Style.\n");
+    write("docs/none.md", "Not imported.\n");
+    write(".claude/rules/all.md", "A rule.\n");
+    write(".claude/rules/some.md", "---\npaths: src/**\n---\nLater.\n");
+    write(".claude/skills/greet/SKILL.md", "---\ndescription: Says hello\n---\nBODY\n");
+    write(
+        ".claude/skills/hidden/SKILL.md",
+        "---\ndescription: d\ndisable-model-invocation: true\n---\nBODY\n",
+    );
+    write(".claude/agents/rev.md", "---\nname: rev\ndescription: Reviews\n---\nA long prompt.\n");
+    write(".mcp.json", r#"{"mcpServers": {"s": {"command": "false"}}}"#);
+    let report = json_of(folder.path(), &["cost", "--project", ".", "--format", "json"]);
+    let parts: Vec<&str> =
+        report["project"].as_array().unwrap().iter().map(|part| part["part"].as_str().unwrap()).collect();
+    for wanted in ["CLAUDE.md", "docs/style.md (imported)", ".claude/rules/all.md", "listing of 1 skills"] {
+        assert!(parts.contains(&wanted), "{wanted} in {parts:?}");
+    }
+    assert!(!parts.iter().any(|part| part.contains("none.md") || part.contains("some.md")));
+    assert_eq!(report["skills"]["skills"], json!(2));
+    assert!(report["not_counted"][0].as_str().unwrap().contains("server s"));
+    // The body of a skill changes nothing that is resident (proposition 5.2 part 1).
+    write(
+        ".claude/skills/greet/SKILL.md",
+        &format!("---\ndescription: Says hello\n---\n{}\n", "long ".repeat(9_000)),
+    );
+    let longer = json_of(folder.path(), &["cost", "--project", ".", "--format", "json"]);
+    assert_eq!(longer["project"], report["project"]);
+}
+
+#[test]
+fn plots_are_written_in_both_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("srv.json"), list(30)).unwrap();
+    for kind in ["svg", "png"] {
+        let name = format!("p.{kind}");
+        let (exit, _, stderr) = windtunnel(
+            folder.path(),
+            &["cost", "--tools", "srv.json", "--encoding", "chars4", "--plot", &name],
+        );
+        assert_eq!(exit, Exit::Holds, "{stderr}");
+        for plot in ["used", "turns", "grid", "layers"] {
+            assert!(folder.path().join(format!("p-{plot}.{kind}")).is_file(), "{plot}");
+        }
+    }
+}
+
+#[test]
+fn misuse_is_exit_2_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.json"), "{\"tools\": 3}").unwrap();
+    for (args, words) in [
+        (vec!["cost"], "nothing to count"),
+        (vec!["cost", "--tools", "bad.json"], "expected"),
+        (vec!["cost", "--tools", "missing.json"], "missing.json"),
+        (vec!["cost", "--server", "x"], "NAME=COMMAND"),
+        (vec!["cost", "--server", "x=exit 3"], "server x"),
+    ] {
+        let (exit, stdout, stderr) = windtunnel(folder.path(), &args);
+        assert_eq!((exit, stdout.as_str()), (Exit::CannotJudge, ""), "{args:?}");
+        assert!(stderr.contains(words), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_transcript_is_summed_once_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let usage = |read: u64| json!({"input_tokens": 3, "cache_creation_input_tokens": 100, "cache_read_input_tokens": read, "output_tokens": 7, "cache_creation": {"ephemeral_1h_input_tokens": 40}});
+    let line = |id: &str, name: &str, read: u64| {
+        json!({"type": "assistant", "message": {"id": id, "model": "claude-sonnet-4-5", "content": [{"type": "tool_use", "id": format!("{id}{name}"), "name": name}], "usage": usage(read)}}).to_string()
+    };
+    let lines = [
+        json!({"type": "attachment", "attachment": {"type": "deferred_tools_delta", "addedNames": ["mcp__s__tool_000", "mcp__s__tool_001"]}}).to_string(),
+        line("m1", "Read", 0), line("m1", "mcp__s__tool_000", 0), line("m2", "Read", 900), "not json".to_owned(),
+    ];
+    std::fs::write(folder.path().join("t.jsonl"), lines.join("\n")).unwrap();
+    std::fs::write(folder.path().join("s.json"), list(5)).unwrap();
+    let report =
+        json_of(folder.path(), &["cost", "replay", "t.jsonl", "--tools", "s=s.json", "--format", "json"]);
+    let session = &report["sessions"][0];
+    assert_eq!(session["requests"], json!(2));
+    assert_eq!(
+        session["usage"],
+        json!({"input": 6, "write_5m": 120, "write_1h": 80, "read": 900, "output": 14})
+    );
+    assert_eq!(session["deferred_and_used"], json!(["mcp__s__tool_000"]));
+    assert_eq!((&session["calls"]["Read"], &session["unreadable_lines"]), (&json!(2), &json!(1)));
+    let deferral = &session["deferral"];
+    let figure = |key: &str| deferral[key].as_i64().unwrap();
+    assert_eq!(
+        figure("saved_tokens"),
+        figure("upfront_tokens") - figure("names_tokens") - figure("used_tokens")
+    );
+}
+
+#[test]
+fn every_recorded_session_can_be_replayed() {
+    let Some(folder) = shared("transcripts/cc") else { return };
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let files: Vec<String> = files.iter().step_by(8).map(|path| path.display().to_string()).collect();
+    let mut args = vec!["cost", "replay", "--encoding", "chars4", "--format", "json"];
+    args.extend(files.iter().map(String::as_str));
+    let report = json_of(Path::new("."), &args);
+    assert_eq!(report["sessions"].as_array().unwrap().len(), files.len());
+}
