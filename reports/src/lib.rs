@@ -6,9 +6,9 @@
 pub mod html;
 pub mod junit;
 pub mod markdown;
+pub mod plot;
 pub mod run_report;
 pub mod sequence;
-pub mod plot;
 pub mod state_graph;
 
 #[cfg(test)]

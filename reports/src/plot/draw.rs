@@ -148,13 +148,19 @@ fn lines<DB: DrawingBackend>(sheet: &Sheet<DB>, chart: &Lines) -> Result<(), Plo
         // The words stand on the side that has room.
         let right = at.0 > xs.start + (xs.end - xs.start) * 0.55;
         let (anchor, shift) = if right { (HPos::Right, -14) } else { (HPos::Left, 14) };
-        let low = at.1 > ys.start + (ys.end - ys.start) * 0.85;
+        let low = at.1 > ys.start + (ys.end - ys.start) * 0.93;
         let style = (FONT, 17)
             .into_font()
             .color(&INK)
             .pos(Pos::new(anchor, if low { VPos::Top } else { VPos::Bottom }));
         let rise = if low { 12 } else { -12 };
-        let label = EmptyElement::at(*at) + Text::new(text.clone(), (shift, rise), style);
+        // Paper behind the words: they may stand on a line.
+        let wide = 9 * i32::try_from(text.chars().count()).unwrap_or(0) + 8;
+        let (from, to) = if right { (shift - wide, shift + 4) } else { (shift - 4, shift + wide) };
+        let (top, bottom) = if low { (rise - 3, rise + 22) } else { (rise - 22, rise + 3) };
+        let label = EmptyElement::at(*at)
+            + Rectangle::new([(from, top), (to, bottom)], PAPER.filled())
+            + Text::new(text.clone(), (shift, rise), style);
         context.draw_series([label]).map_err(failed)?;
     }
     Ok(())

@@ -35,7 +35,8 @@ pub(super) fn write(
     let mut charts = Vec::new();
     if !report.plan_tools.is_empty() {
         charts.push(("used", used(report)));
-        charts.push(("turns", turns(args, report, model)?));
+        charts.push(("turns", turns(args, report, model, false)?));
+        charts.push(("order", turns(args, report, model, true)?));
         charts.push(("grid", grid(report)));
         charts.push(("layers", layers(args, report)));
     }
@@ -84,21 +85,25 @@ fn used(report: &Report) -> Chart {
     })
 }
 
-fn turns(args: &CostArgs, report: &Report, model: &ModelFacts) -> Result<Chart, CliError> {
+fn turns(
+    args: &CostArgs,
+    report: &Report,
+    model: &ModelFacts,
+    order_changes: bool,
+) -> Result<Chart, CliError> {
     let look_back = args.session.profile.profile().context.cache_look_back_blocks.value;
     let session = session_of(args);
     let mut series = Vec::new();
     for (name, strategy) in [("upfront", Strategy::Upfront), ("deferred", Strategy::Deferred)] {
-        for (order, changes) in [("", false), (", order changing", true)] {
-            let mut points = vec![(0.0, 0.0)];
-            for turns in 1..=session.turns {
-                let session = Session { turns, order_changes: changes, ..session.clone() };
-                let cost = cost(&report.plan_tools, &report.plan_used, strategy, &session, model, look_back)
-                    .map_err(|error| CliError::input(error.to_string()))?;
-                points.extend(cost.usd.map(|usd| (float(turns), usd)));
-            }
-            series.push(Series { name: format!("{name}{order}"), points });
+        let name = if order_changes { format!("{name}, order changing") } else { name.to_owned() };
+        let mut points = vec![(0.0, 0.0)];
+        for turns in 1..=session.turns {
+            let session = Session { turns, order_changes, ..session.clone() };
+            let cost = cost(&report.plan_tools, &report.plan_used, strategy, &session, model, look_back)
+                .map_err(|error| CliError::input(error.to_string()))?;
+            points.extend(cost.usd.map(|usd| (float(turns), usd)));
         }
+        series.push(Series { name, points });
     }
     let markers = report.session.crossover_turns.and_then(|turns| {
         let point =
@@ -136,7 +141,7 @@ fn grid(report: &Report) -> Chart {
     Chart::Grid(Grid {
         title: format!("Tokens that deferring saves (mean definition {d:.0}, mean name {m:.1} tokens)"),
         x: "tools, N".to_owned(),
-        y: "tools used, u".to_owned(),
+        y: "tools used, u (grey: more than there are)".to_owned(),
         unit: "tokens saved".to_owned(),
         columns: axis.clone(),
         rows: axis,
@@ -199,12 +204,12 @@ fn skills(args: &CostArgs, gathered: &Gathered, model: &ModelFacts) -> Chart {
     if let Some(budget) = budget {
         series.push(line("budget", &|_| budget));
     }
-    let dropped = within(all.len(), budget.unwrap_or(u64::MAX))
-        .iter()
-        .position(|line| line.description == Description::Dropped);
-    let markers = dropped.zip(budget).map(|(at, budget)| Marker {
-        at: (float(at as u64), float(budget)),
-        text: format!("from skill {} on descriptions are dropped", at + 1),
+    let over = |count: &usize| {
+        within(*count, budget.unwrap_or(u64::MAX)).iter().any(|line| line.description == Description::Dropped)
+    };
+    let markers = (1..=all.len()).find(over).zip(budget).map(|(at, budget)| Marker {
+        at: (float(at as u64 - 1), float(budget)),
+        text: format!("with more than {} skills descriptions are dropped", at - 1),
     });
     Chart::Lines(Lines {
         title: format!("Listing of {} skills against its budget", all.len()),
