@@ -79,7 +79,7 @@ fn number(value: &f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
