@@ -11,6 +11,7 @@ pub mod diff;
 pub mod examples;
 pub mod explain;
 pub mod facts;
+pub mod fuzzing;
 pub mod mode;
 pub mod paths;
 pub mod permission;
