@@ -148,7 +148,8 @@ fn lines<DB: DrawingBackend>(sheet: &Sheet<DB>, chart: &Lines) -> Result<(), Plo
         // The words stand on the side that has room.
         let right = at.0 > xs.start + (xs.end - xs.start) * 0.55;
         let (anchor, shift) = if right { (HPos::Right, -14) } else { (HPos::Left, 14) };
-        let low = at.1 > ys.start + (ys.end - ys.start) * 0.93;
+        // Curves rise: below to the right of a point, and above to the left of it, there is room.
+        let low = !right || at.1 > ys.start + (ys.end - ys.start) * 0.93;
         let style = (FONT, 17)
             .into_font()
             .color(&INK)
