@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod catalogue;
 pub mod check;
+pub mod commands;
 pub mod connection;
 pub mod correlation;
 pub mod ends;
@@ -16,4 +17,5 @@ pub mod output;
 pub mod pool;
 pub mod profile;
 pub mod schema;
+pub mod servers;
 pub mod version;
