@@ -354,19 +354,14 @@ async fn long_line(session: &mut Session, report: &mut Report) {
 
 /// Lines that are no messages, seen in any experiment of the session.
 fn pollution(session: &Session, report: &mut Report) {
-    let line = session.others.iter().find_map(|delivery| match delivery {
-        Delivery::Malformed { line, .. } => Some(line.clone()),
-        _ => None,
-    });
-    if let Some(received) = line {
-        let evidence = super::Evidence { sent: session.last.sent.clone(), received };
+    if session.polluted.is_some() {
         report.find(
             "stdout-pollution",
             Severity::Error,
             "transports, stdio: nothing but messages on stdout",
             "a line on stdout is no message",
             "a strict client ends the connection",
-            Some(evidence),
+            session.polluted.clone(),
         );
     }
 }

@@ -45,6 +45,8 @@ pub struct Session {
     pub others: Vec<Delivery>,
     /// The last pair of messages.
     pub last: Evidence,
+    /// The first line that was no message.
+    pub polluted: Option<Evidence>,
 }
 
 impl Session {
@@ -62,7 +64,7 @@ impl Session {
             }
         };
         let last = Evidence { sent: String::new(), received: String::new() };
-        Ok(Self { connection, version: None, next: 1, limit, others: Vec::new(), last })
+        Ok(Self { connection, version: None, next: 1, limit, others: Vec::new(), last, polluted: None })
     }
 
     /// From now on requests are modern ones at this revision, or legacy ones.
@@ -178,6 +180,9 @@ impl Session {
     }
 
     fn keep(&mut self, delivery: Delivery) {
+        if let (None, Delivery::Malformed { line, .. }) = (&self.polluted, &delivery) {
+            self.polluted = Some(Evidence { sent: self.last.sent.clone(), received: line.clone() });
+        }
         // A server that floods is remembered, not stored.
         if self.others.len() < 1_000 {
             self.others.push(delivery);

@@ -2,6 +2,7 @@
 mod cost;
 mod explore_oracle;
 mod gate;
+mod mcp_cli;
 mod mcp_field_reports;
 mod mcp_hostile;
 mod mcp_http;
