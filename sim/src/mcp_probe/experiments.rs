@@ -14,6 +14,9 @@ use windtunnel_model::mcp::version::{Era, Version};
 /// How long is listened for something that must not come.
 const QUIET: Duration = Duration::from_millis(300);
 
+/// How long an answer is awaited once the server is up.
+const ANSWER: Duration = Duration::from_secs(5);
+
 /// Requests sent at once.
 const CONCURRENT: usize = 20;
 
@@ -51,6 +54,7 @@ pub(super) async fn run(target: &Target, limits: &Limits, version: Version, repo
 async fn begin(target: &Target, limits: &Limits, version: Version) -> Option<Session> {
     let mut session = Session::open(target, limits.connect).ok()?;
     let reply = session.begin(version).await;
+    session.limit(ANSWER.min(limits.answer));
     matches!(reply, Reply::Result(_)).then_some(session)
 }
 

@@ -3,7 +3,7 @@
 use crate::mcp_client::Target;
 use crate::transport::stdio::{SHUTDOWN_SPECIFICATION, ServerEnd, StdioConnection};
 use crate::transport::{Connection, Delivery, http::HttpConnection};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 use windtunnel_model::mcp::jsonrpc::{Message, RequestId};
@@ -67,6 +67,11 @@ impl Session {
         Ok(Self { connection, version: None, next: 1, limit, others: Vec::new(), last, polluted: None })
     }
 
+    /// From now on answers are awaited so long.
+    pub fn limit(&mut self, limit: Duration) {
+        self.limit = limit;
+    }
+
     /// From now on requests are modern ones at this revision, or legacy ones.
     pub fn speak(&mut self, version: Version) {
         self.version = Some(version);
@@ -76,7 +81,8 @@ impl Session {
     pub async fn begin(&mut self, version: Version) -> Reply {
         self.speak(version);
         if version.era() == Era::Modern {
-            return Reply::Result(json!({}));
+            // The first answer waits for the process to start.
+            return self.ask("server/discover", None).await;
         }
         let params = initialize_params(&identity(), version);
         let reply = self.ask("initialize", Some(params)).await;

@@ -32,7 +32,20 @@ fn probe(script: &str) -> (Exit, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("s.json"), script).expect("written");
     command(
-        &["mcp", "probe", "--format", "json", "--", BINARY, "mcp", "serve", "--script", "s.json"],
+        &[
+            "mcp",
+            "probe",
+            "--connect-timeout",
+            "5",
+            "--format",
+            "json",
+            "--",
+            BINARY,
+            "mcp",
+            "serve",
+            "--script",
+            "s.json",
+        ],
         folder.path(),
     )
 }
