@@ -164,3 +164,28 @@ fn recording_is_transparent() {
     let (exit, report) = command(&["mcp", "check", "trace.jsonl", "--format", "json"], folder.path());
     assert_eq!((exit, ids(&report)), (Exit::Holds, vec![]));
 }
+
+/// Real `.mcp.json` files: each parses into entries, and every entry is either good or dropped with its reason.
+#[test]
+fn real_configurations_are_read() {
+    use windtunnel_model::mcp::servers::{Absent, Policy, Scope, entries, resolve};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/mcp-json");
+    let Ok(files) = std::fs::read_dir(folder) else {
+        eprintln!("skipped: the folder of real files is missing");
+        return;
+    };
+    let mut read = 0;
+    for file in files.filter_map(Result::ok).filter(|f| f.path().extension().is_some_and(|e| e == "json")) {
+        let text = std::fs::read_to_string(file.path()).expect("readable");
+        // Some real files are no JSON; those are ignored as a whole (mcp.md 3.10).
+        let Ok(value) = serde_json::from_str::<Value>(&text) else { continue };
+        let Some(servers) = entries(&value) else { continue };
+        let resolved = resolve(&[(Scope::Project, servers)], &Policy::default());
+        assert_eq!(resolved.len(), servers.len());
+        for server in resolved {
+            assert_eq!(server.transport.is_none(), matches!(server.absent, Some(Absent::Bad(_))));
+            read += 1;
+        }
+    }
+    assert!(read > 100, "{read} entries");
+}
