@@ -29,4 +29,4 @@ pub use io::{
 pub use state::{
     CallEnd, Conn, ConnPhase, EndReason, MAX_CALLS, MAX_HOOKS, MAX_SERVERS, Phase, Progress, Slot, State,
 };
-pub use step::{firing_hooks, step};
+pub use step::{firing_hooks, step, step_in_place};

@@ -22,6 +22,19 @@ pub fn step(config: &Config, state: &mut State, input: Input) -> Result<Outputs,
     Ok(out)
 }
 
+/// As [`step`], without copies: the outputs are added to `out`. For callers that keep the state of before themselves.
+///
+/// # Errors
+/// As [`step`]; but `state` and `out` are then whatever the rejected input left of them, to be thrown away.
+pub fn step_in_place(
+    config: &Config,
+    state: &mut State,
+    input: Input,
+    out: &mut Outputs,
+) -> Result<(), Rejected> {
+    apply(config, state, input, out)
+}
+
 fn apply(config: &Config, state: &mut State, input: Input, out: &mut Outputs) -> Result<(), Rejected> {
     if state.phase == Phase::Ended {
         return Err(Rejected::Ended);

@@ -145,7 +145,7 @@ mod tests {
             1
         }
 
-        fn label(&self, _: Choice) -> String {
+        fn label(&self, _: &[u64; 1], _: Choice) -> String {
             "on".to_owned()
         }
 

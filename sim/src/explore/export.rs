@@ -44,7 +44,7 @@ pub fn graph<S: System>(name: &str, system: &S, explored: &Exploration<S::State>
                     edges.push(StateEdge {
                         from: from as usize,
                         to: to as usize,
-                        label: system.label(step.choice),
+                        label: system.label(&state, step.choice),
                     });
                 }
                 None => truncated = true,
@@ -74,8 +74,10 @@ pub fn itf<S: System>(source: &str, system: &S, found: &Found) -> Result<Value, 
         Value::Object(record)
     };
     let mut states = vec![record(0, &first, "start")];
+    let mut before = first;
     for (index, step) in steps.iter().enumerate() {
-        states.push(record(index + 1, &step.state, &system.label(step.choice)));
+        states.push(record(index + 1, &step.state, &system.label(&before, step.choice)));
+        before = step.state;
     }
     // Fields that exist in some states only (a call's, say) are empty in the others: ITF wants every variable in each.
     let mut names: Vec<String> = Vec::new();
@@ -100,6 +102,7 @@ pub fn itf<S: System>(source: &str, system: &S, found: &Found) -> Result<Value, 
 /// When the schedule does not replay.
 pub fn sequence<S: System>(system: &S, found: &Found) -> Result<Vec<Told>, ReplayError> {
     let Replayed { first, steps } = replay(system, found.start, &found.schedule)?;
+    let mut from = first;
     let mut before = system.fields(&first);
     Ok(steps
         .iter()
@@ -118,7 +121,9 @@ pub fn sequence<S: System>(system: &S, found: &Found) -> Result<Vec<Told>, Repla
                 }
             }
             before = after;
-            Told { choice: system.label(step.choice), changed }
+            let choice = system.label(&from, step.choice);
+            from = step.state;
+            Told { choice, changed }
         })
         .collect())
 }

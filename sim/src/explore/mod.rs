@@ -8,6 +8,7 @@ mod bounds;
 pub mod cycles;
 pub mod export;
 mod fingerprint;
+pub mod harness;
 mod index;
 mod log;
 mod memory;

@@ -82,34 +82,40 @@ pub(super) fn block<S: System>(search: &mut Search<'_, S>, from: u32, to: u32) {
 }
 
 fn expand<S: System>(search: &Search<'_, S>, from: u32, to: u32, parts: usize) -> Vec<Slice<S::State>> {
-    let (system, log) = (search.system, &search.visited.log);
+    let (system, log, seen) = (search.system, &search.visited.log, search.seen);
     let width = (to - from).div_ceil(parts as u32);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..parts as u32)
             .map(|worker| {
                 let start = to.min(from + worker * width);
                 let end = to.min(start + width);
-                scope.spawn(move || slice(system, log, start, end, parts))
+                scope.spawn(move || slice(system, log, seen, start..end, parts))
             })
             .collect();
         workers.into_iter().map(join).collect()
     })
 }
 
-fn slice<S: System>(system: &S, log: &Log<S::State>, start: u32, end: u32, parts: usize) -> Slice<S::State> {
+fn slice<S: System>(
+    system: &S,
+    log: &Log<S::State>,
+    seen: u64,
+    parents: std::ops::Range<u32>,
+    parts: usize,
+) -> Slice<S::State> {
     let mut slice = Slice {
         boxes: (0..parts).map(|_| Vec::new()).collect(),
         marked: Vec::new(),
         tally: Tally::new(system.choices()),
     };
-    for parent in start..end {
+    for parent in parents {
         let state = *log.state(parent);
         let mut position = 0;
         let Slice { boxes, marked, tally } = &mut slice;
         system.successors(&state, &mut |step: Step<S::State>| {
             let hash = step.state.fingerprint();
             tally.taken.insert(step.choice.0);
-            if !step.marks.is_empty() {
+            if step.marks.0 & !seen != 0 {
                 marked.push(((parent, position), step.marks, step.choice.0));
             }
             let pending = Pending { state: step.state, hash, parent, choice: step.choice.0 };

@@ -183,15 +183,18 @@ pub(super) struct Search<'a, S: System> {
     pub(super) visited: Visited<S::State>,
     pub(super) tally: Tally,
     pub(super) sites: Vec<Option<Site>>,
+    /// The properties that have a site.
+    pub(super) seen: u64,
 }
 
 impl<S: System> Search<'_, S> {
     pub(super) fn note(&mut self, marks: Marks, site: Site) {
-        for property in marks.iter() {
+        for property in Marks(marks.0 & !self.seen).iter() {
             if let Some(first) = self.sites.get_mut(property) {
                 first.get_or_insert(site);
             }
         }
+        self.seen |= marks.0;
     }
 
     #[inline]
@@ -213,14 +216,14 @@ impl<S: System> Search<'_, S> {
             let end = to.min(at.saturating_add(BATCH));
             buffer.clear();
             for parent in at..end {
-                let Self { system, visited, tally, .. } = self;
-                let state = *visited.log.state(parent);
+                let Self { system, visited, tally, seen, .. } = self;
+                let (state, seen) = (*visited.log.state(parent), *seen);
                 let mut steps = 0u64;
                 system.successors(&state, &mut |step: Step<S::State>| {
                     steps += 1;
                     tally.taken.insert(step.choice.0);
                     let hash = step.state.fingerprint();
-                    if !step.marks.is_empty() {
+                    if step.marks.0 & !seen != 0 {
                         marked.push((buffer.len(), step.marks));
                     } else if recent.contains(hash, &step.state) {
                         return;
@@ -233,6 +236,7 @@ impl<S: System> Search<'_, S> {
                 }
                 tally.transitions += steps;
             }
+            let mut cursor = 0;
             for position in 0..buffer.len() {
                 if let Some(later) = buffer.get(position + AHEAD) {
                     let part = if SPLIT { part_of(later.hash, parts) } else { 0 };
@@ -241,11 +245,12 @@ impl<S: System> Search<'_, S> {
                     }
                 }
                 let pending = &buffer[position];
-                if !marked.is_empty() {
-                    // The mark of a step goes before those of the state that it leads to.
-                    for &(_, marks) in marked.iter().filter(|(marked, _)| *marked == position) {
-                        self.note(marks, Site::Step(pending.parent, pending.choice));
-                    }
+                // The mark of a step goes before those of the state that it leads to.
+                if let Some(&(marked, marks)) = marked.get(cursor)
+                    && marked == position
+                {
+                    cursor += 1;
+                    self.note(marks, Site::Step(pending.parent, pending.choice));
                 }
                 self.insert::<SPLIT>(pending);
             }
@@ -302,6 +307,7 @@ pub fn explore<S: System>(system: &S, options: &Options) -> Exploration<S::State
         visited: Visited { log: Log::new(), parts: (0..parts).map(|_| Index::new()).collect() },
         tally: Tally::new(system.choices()),
         sites: vec![None; system.properties().len()],
+        seen: 0,
     };
     let mut initial = Vec::new();
     system.initial(&mut |state| initial.push(state));

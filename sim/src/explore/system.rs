@@ -51,7 +51,12 @@ impl Marks {
 
     /// The marked properties in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..Self::CAPACITY).filter(move |&index| self.contains(index))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let index = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (index < Self::CAPACITY).then_some(index)
+        })
     }
 }
 
@@ -142,8 +147,8 @@ pub trait System: Sync {
     /// How many choices the numbering has: all that are emitted lie below it.
     fn choices(&self) -> u16;
 
-    /// The choice in the words of the domain.
-    fn label(&self, choice: Choice) -> String;
+    /// The choice, made in `state`, in the words of the domain.
+    fn label(&self, state: &Self::State, choice: Choice) -> String;
 
     /// The state as named fields, in the words of the domain: for counterexamples, drawings and exports.
     fn fields(&self, state: &Self::State) -> Vec<(String, String)>;

@@ -46,6 +46,11 @@ impl<A> Steps<A> {
         Self { steps, counter: None }
     }
 
+    /// All alternatives of all times.
+    pub fn all(&self) -> impl Iterator<Item = &Alternative<A>> {
+        self.steps.iter().flatten()
+    }
+
     /// The alternatives of the present time.
     fn now(&self, state: &WorldState) -> &[Alternative<A>] {
         let position = self.counter.map_or(0, |counter| usize::from(state.counters[usize::from(counter)]));
@@ -212,6 +217,11 @@ impl ClosedWorld {
             self.unmodelled.push(format!("more than {MAX_COUNTERS} behaviours that change from run to run"));
         }
         self.counters = next;
+    }
+
+    /// Whether the behaviour of a hook changes from run to run.
+    pub fn changes(&self, hook: HookRef) -> bool {
+        self.hooks.get(hook.index()).is_some_and(|steps| steps.counter.is_some())
     }
 
     /// How many counters of a [`WorldState`] are in use, and the greatest value of each.

@@ -161,7 +161,7 @@ impl System for Maze {
         4
     }
 
-    fn label(&self, choice: Choice) -> String {
+    fn label(&self, _: &[u64; 1], choice: Choice) -> String {
         format!("door {}", choice.0)
     }
 

@@ -1,15 +1,14 @@
 //! The harness's state packed to the bounds of the scenario. One walk over the fields, in one order, both packs and
 //! unpacks, so that the two cannot disagree; what a scenario cannot hold (a second server, a money limit) takes no bits.
 
+use crate::world::closed::{MAX_COUNTERS, WorldState};
 use windtunnel_model::agent_loop::{
-    CallEnd, CallRef, Config, Conn, ConnPhase, EndReason, MAX_CALLS, MAX_SERVERS, Phase, Progress, Slot, State,
+    CallEnd, CallRef, Config, Conn, ConnPhase, EndReason, MAX_CALLS, MAX_SERVERS, Phase, Progress, Slot,
+    State,
 };
 use windtunnel_model::hooks::HookDecision;
 use windtunnel_model::invariants::Monitor;
 use windtunnel_model::profile::agent_loop::{StopRule, TurnLimitRule};
-
-/// Counters of the world that one scenario can have: entries of the world part that are used one after the other.
-pub const MAX_COUNTERS: usize = 24;
 
 /// Everything that the explorer keeps of a moment: the harness, what its invariants remember, and how far the world's
 /// scripts have come.
@@ -20,7 +19,7 @@ pub struct Moment {
     /// What the invariants remember.
     pub monitor: Monitor,
     /// How far each script of the world has come.
-    pub counters: [u8; MAX_COUNTERS],
+    pub world: WorldState,
 }
 
 /// A value that its field cannot hold.
@@ -246,7 +245,7 @@ fn progress_of_code(code: u64) -> Progress {
 /// The walk: every field of a moment, in one order.
 #[inline]
 fn walk(bits: &mut impl Bits, layout: &Layout, moment: &mut Moment) {
-    let Moment { state, monitor, counters } = moment;
+    let Moment { state, monitor, world } = moment;
     state.phase = entry(&PHASES, bits.bits("phase", state.phase as u64, 3));
     let end = state.end.map_or(0, |end| 1 + end as u64);
     state.end = match bits.bits("end", end, 4) {
@@ -282,7 +281,7 @@ fn walk(bits: &mut impl Bits, layout: &Layout, moment: &mut Moment) {
     }
     monitor.model_calls = bits.bits("model_calls", monitor.model_calls.into(), layout.model_calls) as u8;
     monitor.stop_blocks = bits.bits("obeyed_stop_blocks", monitor.stop_blocks.into(), 4) as u8;
-    for (counter, width) in counters.iter_mut().zip(&layout.counters) {
+    for (counter, width) in world.counters.iter_mut().zip(&layout.counters) {
         if *width > 0 {
             *counter = bits.bits("world", (*counter).into(), *width) as u8;
         }

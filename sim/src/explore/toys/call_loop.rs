@@ -309,7 +309,7 @@ impl<S: Layout> System for CallLoop<S> {
         FIRST_OF_SLOTS + PER_SLOT * CALLS as u16
     }
 
-    fn label(&self, choice: Choice) -> String {
+    fn label(&self, _: &Self::State, choice: Choice) -> String {
         match choice.0 {
             0 => "the assistant ends".to_owned(),
             NEXT_TURN => "the results go back".to_owned(),

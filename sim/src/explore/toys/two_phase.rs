@@ -114,7 +114,7 @@ impl System for TwoPhase {
         2 + 5 * self.managers as u16
     }
 
-    fn label(&self, choice: Choice) -> String {
+    fn label(&self, _: &Self::State, choice: Choice) -> String {
         match choice.0 {
             0 => "the transaction manager commits".to_owned(),
             1 => "the transaction manager aborts".to_owned(),
