@@ -6,11 +6,16 @@
 
 use stateright::{Checker, Model};
 use std::hash::Hash;
+use windtunnel::explore::harness::{Harness, Reductions, Setup};
 use windtunnel::explore::toys::call_loop::CallLoop;
 use windtunnel::explore::toys::two_phase::TwoPhase;
-use windtunnel::explore::{Options, System, explore};
+use windtunnel::explore::{Bounds, Options, System, explore, sweep};
+use windtunnel::scenario::compile::{Compiled, Place, compile};
+use windtunnel::scenario::load::parse;
+use windtunnel::world::random;
 use windtunnel_benches::measure::{self, Sample};
 use windtunnel_benches::peers::{Packed, idiomatic};
+use windtunnel_model::profile::ProfileName;
 
 /// One measurement: a system, the engine that explores it, and how to run it.
 struct Subject {
@@ -30,7 +35,7 @@ const LOOP: &str = "toy loop, 2 turns";
 const COMMIT: &str = "two-phase commit, 8 managers";
 
 /// Everything that is measured, peers included.
-const SUBJECTS: [Subject; 13] = [
+const SUBJECTS: [Subject; 19] = [
     small("loop-ours-8", LOOP, "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(2), 1)),
     small("loop-ours-32", LOOP, "ours, 32-byte states", || ours(&CallLoop::<[u64; 4]>::new(2), 1)),
     small("loop-ours-64", LOOP, "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(2), 1)),
@@ -48,6 +53,17 @@ const SUBJECTS: [Subject; 13] = [
     small("2pc-ours", COMMIT, "ours, 8-byte states", || ours(&TwoPhase::new(8), 1)),
     small("2pc-dfs", COMMIT, "stateright dfs, packed", || depth_first(Packed(TwoPhase::new(8)))),
     small("2pc-bfs", COMMIT, "stateright bfs, packed", || breadth_first(Packed(TwoPhase::new(8)))),
+    small("harness-1", "harness, 1 turn", "ours", || harness(1, false)),
+    small("harness-2", "harness, 2 turns", "ours", || harness(2, false)),
+    small("harness-4", "harness, 4 turns", "ours", || harness(4, false)),
+    small("harness-4-reduced", "harness, 4 turns, reduced", "ours", || harness(4, true)),
+    small(
+        "harness-random",
+        "harness, 4 turns, 20,000 random runs",
+        "ours, steps of the whole session",
+        || random_steps(4),
+    ),
+    large("harness-large", "harness, 60 turns", "ours, fingerprints", || swept(60)),
     large("loop-large", "toy loop, 35 turns", "ours, 8-byte states", || {
         ours(&CallLoop::<[u64; 1]>::new(35), 1)
     }),
@@ -89,6 +105,49 @@ fn ours<S: System>(system: &S, threads: usize) -> Sample {
     let found = explore(system, &Options { threads, ..Options::default() });
     assert!(found.stopped().is_none(), "the search is complete");
     Sample { states: Some(found.states()), transitions: Some(found.transitions()), ..Sample::default() }
+}
+
+/// The real harness, with all invariants that need no payloads.
+fn harness(turns: u8, local_hooks: bool) -> Sample {
+    let compiled = compiled(turns);
+    let setup = Setup { reductions: Reductions { local_hooks }, ..Setup::default() };
+    match Harness::<8>::layout(&compiled, &setup).words() {
+        0..=2 => exact(&Harness::<2>::new(&compiled, &setup).expect("it fits")),
+        3..=4 => exact(&Harness::<4>::new(&compiled, &setup).expect("it fits")),
+        _ => exact(&Harness::<8>::new(&compiled, &setup).expect("it fits")),
+    }
+}
+
+fn exact<const W: usize>(harness: &Harness<'_, W>) -> Sample {
+    let sample = ours(harness, 1);
+    assert_eq!(harness.failure(), None);
+    sample
+}
+
+/// The harness by fingerprints. Print the odds of a collision with it: `n^2 / 2^65`.
+fn swept(turns: u8) -> Sample {
+    let compiled = compiled(turns);
+    let harness = Harness::<4>::new(&compiled, &Setup::default()).expect("it fits");
+    let swept = sweep(&harness, Bounds::default());
+    assert!(swept.stopped.is_none() && harness.failure().is_none(), "the search is complete");
+    Sample { states: Some(swept.states), transitions: Some(swept.transitions), ..Sample::default() }
+}
+
+/// Random runs of the whole session, payloads and all.
+fn random_steps(turns: u8) -> Sample {
+    let mut compiled = compiled(turns);
+    let mut steps = 0;
+    for number in 0..20_000 {
+        let run = random::run(&mut compiled, &mut random::Draw::new(1, number), random::Until::Broken);
+        steps += run.outcome.steps.len() as u64;
+    }
+    Sample { operations: Some(steps), ..Sample::default() }
+}
+
+fn compiled(turns: u8) -> Compiled {
+    let loaded =
+        parse("harness.json", windtunnel_benches::harness::scenario(turns)).expect("the scenario parses");
+    compile(&loaded, ProfileName::Documented, &Place::default()).expect("the scenario compiles")
 }
 
 fn depth_first<M>(model: M) -> Sample
@@ -222,6 +281,7 @@ fn line(
         "engine": subject.engine,
         "states": sample.states,
         "transitions": sample.transitions,
+        "operations": sample.operations,
         "cpu_seconds": rounded(sample.cpu_seconds),
         "bytes_per_state": bytes_per_state(sample).map(rounded),
         "peak_bytes": sample.peak_bytes,
@@ -248,6 +308,14 @@ fn line(
 }
 
 fn row(subject: &Subject, sample: &Sample, ratios: &[(&Subject, f64, Option<&Target>)]) {
+    if let Some(operations) = sample.operations {
+        let (seconds, rate) = (sample.cpu_seconds, operations as f64 / sample.cpu_seconds);
+        println!(
+            "{:36} {:30} {operations:>11} steps {seconds:>8.3} cpu-s {rate:>10.0} steps/cpu-s",
+            subject.system, subject.engine
+        );
+        return;
+    }
     let states = sample.states.unwrap_or(0);
     println!(
         "{:30} {:30} {states:>11} states {:>12} transitions {:>8.3} cpu-s {:>6.2} M states/cpu-s {:>6.1} B/state",

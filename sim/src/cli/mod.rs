@@ -3,6 +3,8 @@
 
 pub mod completions;
 pub mod cost;
+pub mod explore;
+mod explore_output;
 pub mod gate;
 pub mod hook;
 pub mod lint;
@@ -103,6 +105,8 @@ struct Cli {
 enum Command {
     /// Run scenarios in the model, at random, and on real processes.
     Run(run::RunArgs),
+    /// Explore every reachable state of scenarios, with shortest counterexamples.
+    Explore(explore::ExploreArgs),
     /// Write a scenario to start from.
     New(new::NewArgs),
     /// The format of scenario files: its JSON Schema, and a check.
@@ -147,6 +151,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
         .and_then(|cli| match cli.command {
             None => run::run(&run::RunArgs::default(), io),
             Some(Command::Run(args)) => run::run(&args, io),
+            Some(Command::Explore(args)) => explore::run(&args, io),
             Some(Command::New(args)) => new::run(&args, io),
             Some(Command::Scenario(args)) => scenario::run(&args, io),
             Some(Command::Mcp(args)) => mcp::run(&args, io),

@@ -1,5 +1,6 @@
 //! End-to-end tests of the library and the binary, one submodule a subject.
 mod cost;
+mod explore;
 mod explore_oracle;
 mod gate;
 mod mcp_cli;
