@@ -74,7 +74,7 @@ pub struct ExploreArgs {
 /// When a scenario cannot be read, a witness has no such name, or something cannot be written.
 pub fn run(args: &ExploreArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let scenarios = if args.paths.is_empty() {
-        shipped::all().map_err(|error| vec![error])
+        shipped::all().map_err(|error| vec![*error])
     } else {
         load_paths(&args.paths, &io.cwd)
     };
@@ -93,7 +93,7 @@ pub fn run(args: &ExploreArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     for (loaded, profile) in jobs {
         let report = match compile(loaded, profile, &Place::default()) {
             Ok(compiled) => one(args, loaded, profile, &compiled, io)?,
-            Err(error) => return super::run::report_errors(&[error], io),
+            Err(error) => return super::run::report_errors(&[*error], io),
         };
         if args.format == Format::Text {
             print(&report, io)?;
