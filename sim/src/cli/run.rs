@@ -9,6 +9,7 @@ use crate::scenario::{Expectation, WorldName, shipped};
 use crate::world::outcome::Outcome;
 use crate::world::process::{ProcessOptions, missing, npm_roots};
 use crate::world::random::{Draw, Follow, Until, shrink};
+use crate::world::shrink::{Failure, shrink_configuration};
 use crate::world::{process, random, scripted};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -234,6 +235,9 @@ fn one(
         reproduce: format!("windtunnel run {} --world {} --profile {profile}", loaded.file, world.word()),
         schedule: None,
     };
+    if world != WorldName::Process && loaded.scenario.worlds == [WorldName::Process] {
+        return Ok(skipped(run, "it describes real processes only (`worlds`)".to_owned()));
+    }
     match world {
         WorldName::Process => run_process(&mut run, &expect, options)?,
         WorldName::Scripted => {
@@ -336,6 +340,9 @@ fn run_random(args: &RunArgs, run: &mut ScenarioRun, expect: &Expectation) -> Re
         let unexpected = crate::scenario::check::broken_unexpectedly(expect, &drawn.outcome);
         if let Some(invariant) = unexpected.first().copied() {
             let schedule = shrink(&mut compiled, &drawn.schedule, invariant);
+            let failure = Failure { profile: run.profile, invariant, mutant: None, seed: args.seed };
+            let (smaller, schedule) = shrink_configuration(&run.loaded, &schedule, failure);
+            let mut compiled = compile(&smaller, run.profile, &Place::default())?;
             drawn = random::run(&mut compiled, &mut Follow::new(&schedule), Until::Broken);
             run.reasons.push(format!(
                 "{invariant} broken in run {number} of seed {}: {} (shrunk to {} picks)",
@@ -343,6 +350,7 @@ fn run_random(args: &RunArgs, run: &mut ScenarioRun, expect: &Expectation) -> Re
                 invariant.sentence(),
                 schedule.len()
             ));
+            run.loaded = smaller;
             run.schedule = Some(schedule);
             run.outcome = drawn.outcome;
             break;

@@ -7,3 +7,4 @@ pub mod player;
 pub mod process;
 pub mod random;
 pub mod scripted;
+pub mod shrink;

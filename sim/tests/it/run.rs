@@ -10,6 +10,7 @@ use windtunnel::scenario::load::Loaded;
 use windtunnel::scenario::{WorldName, check, shipped};
 use windtunnel::world::process::{ProcessOptions, missing, npm_roots};
 use windtunnel::world::random::{Draw, Follow, Until, run as run_picked, shrink};
+use windtunnel::world::shrink::{Failure, shrink_configuration};
 use windtunnel::world::{process, scripted};
 use windtunnel_model::invariants::Invariant;
 use windtunnel_model::mutant::Mutant;
@@ -190,6 +191,34 @@ fn every_mutant_is_caught_and_every_invariant_catches_one() {
     assert!(never.is_empty(), "invariants that no mutant breaks: {never:?}");
     let short = picks.values().filter(|picks| **picks <= 6).count();
     assert!(short >= 5, "{picks:?}");
+}
+
+/// A failing run is shrunk in its configuration too, and what is left is a scenario that can be saved and replayed.
+#[test]
+fn configurations_shrink_while_the_same_invariant_stays_broken() {
+    let all = shipped::all().expect("shipped scenarios can be parsed");
+    let loaded = all.iter().find(|loaded| loaded.id == "random/parallel-calls").expect("it ships");
+    let mutant = Mutant::ReturnTwice;
+    let mut whole = compiled(loaded, ProfileName::Documented);
+    whole.session.set_mutant(Some(mutant));
+    let (schedule, invariant) = (0..RUNS)
+        .find_map(|number| {
+            let run = run_picked(&mut whole, &mut Draw::new(3, number), Until::Broken);
+            run.outcome.broken.keys().next().map(|invariant| (run.schedule.clone(), *invariant))
+        })
+        .expect("the mutant is found");
+    let failure = Failure { profile: ProfileName::Documented, invariant, mutant: Some(mutant), seed: 3 };
+    let (smaller, schedule) = shrink_configuration(loaded, &schedule, failure);
+    assert!(smaller.text.len() < serde_json::to_string_pretty(&loaded.scenario).expect("JSON").len() / 2);
+    assert!(schedule.len() <= 6, "{schedule:?}");
+    let mut compiled = compiled(&smaller, ProfileName::Documented);
+    compiled.session.set_mutant(Some(mutant));
+    let again = run_picked(&mut compiled, &mut Follow::new(&schedule), Until::Broken);
+    assert!(again.outcome.broken.contains_key(&invariant));
+    // Under the right rule the smaller scenario is sound.
+    compiled.session.set_mutant(None);
+    let sound = run_picked(&mut compiled, &mut Follow::new(&schedule), Until::End);
+    assert!(sound.outcome.broken.is_empty());
 }
 
 fn options() -> ProcessOptions {
