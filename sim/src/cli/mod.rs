@@ -196,7 +196,8 @@ pub fn write_json(io: &mut Io<'_>, command: &str, body: &impl serde::Serialize) 
     if let serde_json::Value::Object(fields) = serde_json::to_value(body)? {
         document.extend(fields);
     }
-    serde_json::to_writer_pretty(&mut *io.stdout, &document)?;
-    writeln!(io.stdout)?;
+    // Serialised first: a closed pipe is then an error of writing, not of the document.
+    let text = serde_json::to_string_pretty(&document)?;
+    writeln!(io.stdout, "{text}")?;
     Ok(())
 }
