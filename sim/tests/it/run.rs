@@ -234,6 +234,8 @@ fn process_runs_do_what_they_say_and_their_inputs_replay_to_the_same_bytes() {
             continue;
         }
         if let Some(reason) = missing(&loaded.scenario.needs, &options().npm) {
+            // Where everything is installed nothing may be skipped.
+            assert!(std::env::var_os("WINDTUNNEL_NO_SKIP").is_none(), "{}: {reason}", loaded.id);
             println!("skipped {}: {reason}", loaded.id);
             continue;
         }
