@@ -18,9 +18,11 @@ pub struct Ruling {
 /// by default, not what a rule asks or denies. Total: every pair has a ruling.
 ///
 /// ```
-/// use windtunnel_model::{agent_loop::{RuleAnswer, rule}, hooks::HookDecision, profile::agent_loop::DOCUMENTED};
-/// assert_eq!(rule(&DOCUMENTED, Decision::Allow, RuleAnswer::Deny).decision, Decision::Deny);
-/// assert_eq!(rule(&DOCUMENTED, Decision::Allow, RuleAnswer::AskByDefault).decision, Decision::Allow);
+/// use windtunnel_model::agent_loop::{RuleAnswer, rule};
+/// use windtunnel_model::hooks::HookDecision::{Allow, Deny};
+/// use windtunnel_model::profile::agent_loop::DOCUMENTED;
+/// assert_eq!(rule(&DOCUMENTED, Allow, RuleAnswer::Deny).decision, Deny);
+/// assert_eq!(rule(&DOCUMENTED, Allow, RuleAnswer::AskByDefault).decision, Allow);
 /// ```
 pub fn rule(parameters: &LoopParameters, hooks: Decision, rules: RuleAnswer) -> Ruling {
     use Decision::{Allow, Ask, Defer, Deny};
