@@ -27,6 +27,8 @@ pub struct HookArgs {
 enum HookCommand {
     /// Try a hook with good and bad input and say what the harness would make of each end.
     Test(TestArgs),
+    /// Play a scripted hook: read the input, wait, print, exit with a code.
+    Play(super::hook_play::PlayArgs),
 }
 
 /// Arguments of `hook test`.
@@ -63,6 +65,7 @@ pub struct TestArgs {
 pub fn run(args: &HookArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.command {
         HookCommand::Test(args) => test(args, io),
+        HookCommand::Play(args) => match super::hook_play::run(args, io)? {},
     }
 }
 

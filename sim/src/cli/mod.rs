@@ -7,6 +7,7 @@ pub mod explore;
 mod explore_output;
 pub mod gate;
 pub mod hook;
+mod hook_play;
 pub mod lint;
 pub mod mcp;
 pub mod new;

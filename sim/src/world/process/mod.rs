@@ -102,6 +102,10 @@ pub fn run(
         }
         std::fs::write(path, text)?;
     }
+    // `windtunnel` in a hook's or a server's command is this program, wherever it is installed.
+    let bin = root.join("bin");
+    std::fs::create_dir_all(&bin)?;
+    std::os::unix::fs::symlink(&options.program, bin.join("windtunnel"))?;
     let place = Place {
         workspace: workspace.to_string_lossy().into_owned(),
         home: home.to_string_lossy().into_owned(),
@@ -328,10 +332,17 @@ impl<'a> Running<'a> {
         self.after(seconds, LabelledInput::CallDeadline { call: call.clone() }, Some(Stamp::Call { turn }));
     }
 
+    /// PATH with this program in front.
+    fn path(&self) -> String {
+        let rest = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+        format!("{}:{rest}", self.root.join("bin").display())
+    }
+
     fn child_env(&self, extra: &[(String, String)]) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         let mut own = vec![
             ("HOME".to_owned(), self.home.to_string_lossy().into_owned()),
             ("TMPDIR".to_owned(), self.root.to_string_lossy().into_owned()),
+            ("PATH".to_owned(), self.path()),
             (crate::process::RUN_MARKER.to_owned(), self.root.to_string_lossy().into_owned()),
         ];
         own.extend_from_slice(extra);

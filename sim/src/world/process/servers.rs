@@ -87,6 +87,9 @@ impl Running<'_> {
                         .ok_or_else(|| format!("the npm package {package} is not installed"))?;
                     ("node".to_owned(), vec![script.to_string_lossy().into_owned()])
                 }
+                None if entry.command == "windtunnel" => {
+                    (self.options.program.to_string_lossy().into_owned(), Vec::new())
+                }
                 None => (entry.command.clone(), Vec::new()),
             };
             args.extend(entry.args.iter().cloned());
@@ -96,6 +99,7 @@ impl Running<'_> {
         let mut spec = StdioSpec::new(command, self.workspace.to_owned());
         spec.pass_env = self.options.pass_env.clone();
         spec.env = env;
+        spec.env.push(("PATH".to_owned(), self.path()));
         spec.env.push(("HOME".to_owned(), self.home.to_string_lossy().into_owned()));
         spec.env.push((crate::process::RUN_MARKER.to_owned(), self.root.to_string_lossy().into_owned()));
         Ok(spec)
