@@ -131,12 +131,14 @@ fn test(args: &TestArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cwd = args.settings.cwd.as_ref().map_or_else(|| io.cwd.clone(), |dir| io.cwd.join(dir));
+    // `clamp` passes what is no number through.
+    let limit = if args.time_limit.is_nan() { 600.0 } else { args.time_limit };
     let bench = Bench {
         event,
         cwd,
         home: io.home.clone(),
         pass: PassEnv::from_flags(&args.pass_env),
-        limit: Duration::from_secs_f64(args.time_limit.clamp(0.05, 600.0)),
+        limit: Duration::from_secs_f64(limit.clamp(0.05, 600.0)),
         parameters,
     };
     let hooks: Vec<HookReport> = runtime.block_on(async {

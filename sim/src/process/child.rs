@@ -126,9 +126,9 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
             let _ = pipe.shutdown().await;
         }
     });
-    let limit = spec.output_limit;
-    let out = tokio::spawn(read_bounded(stdout, limit));
-    let err = tokio::spawn(read_bounded(stderr, limit));
+    let (kept_out, kept_err) = (Kept::default(), Kept::default());
+    let mut out = tokio::spawn(read_bounded(stdout, spec.output_limit, kept_out.clone()));
+    let mut err = tokio::spawn(read_bounded(stderr, spec.output_limit, kept_err.clone()));
 
     let status = match tokio::time::timeout(spec.deadline, child.wait()).await {
         Ok(Ok(status)) => match (status.code(), status.signal()) {
@@ -147,14 +147,14 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
     };
     let elapsed = started.elapsed();
     // Those who outlive their leader may hold the pipes: they get a moment to finish writing, then they are killed.
-    let mut drained = tokio::time::timeout(DRAIN, async { (out.await, err.await) }).await.ok();
+    // What they have written by then is kept.
+    let _ = tokio::time::timeout(DRAIN, async { (&mut out).await.and((&mut err).await) }).await;
     let leftovers = group.as_ref().is_some_and(Group::is_alive);
     drop(group);
     writer.abort();
-    let (stdout, stderr) = match drained.take() {
-        Some((Ok(stdout), Ok(stderr))) => (stdout, stderr),
-        _ => Default::default(),
-    };
+    out.abort();
+    err.abort();
+    let (stdout, stderr) = (take(&kept_out), take(&kept_err));
     ChildEnd {
         status,
         truncated: stdout.1 || stderr.1,
@@ -165,18 +165,44 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
     }
 }
 
-/// Reads to the end, keeps the first `limit` bytes, and says whether there were more.
-async fn read_bounded(pipe: Option<impl AsyncRead + Unpin>, limit: usize) -> (Vec<u8>, bool) {
-    let (mut kept, mut more) = (Vec::new(), false);
-    let Some(mut pipe) = pipe else { return (kept, more) };
+/// What was kept of a stream, and whether there was more.
+type Kept = std::sync::Arc<std::sync::Mutex<(Vec<u8>, bool)>>;
+
+fn take(kept: &Kept) -> (Vec<u8>, bool) {
+    kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+}
+
+/// Reads to the end, keeps the first `limit` bytes, and notes whether there were more.
+async fn read_bounded(pipe: Option<impl AsyncRead + Unpin>, limit: usize, kept: Kept) {
+    let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count) = pipe.read(&mut buffer).await {
         if count == 0 {
             break;
         }
-        let room = limit.saturating_sub(kept.len()).min(count);
-        kept.extend_from_slice(&buffer[..room]);
-        more |= room < count;
+        let Ok(mut kept) = kept.lock() else { break };
+        let room = limit.saturating_sub(kept.0.len()).min(count);
+        kept.0.extend_from_slice(&buffer[..room]);
+        kept.1 |= room < count;
     }
-    (kept, more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_printed_is_kept_when_a_descendant_holds_the_pipe() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let end = runtime.block_on(run(&ChildSpec {
+            command: CommandLine::Shell("echo said; sleep 30 & exit 0".to_owned()),
+            cwd: std::env::temp_dir(),
+            env: Vec::new(),
+            stdin: Vec::new(),
+            deadline: Duration::from_secs(20),
+            output_limit: 100,
+        }));
+        assert_eq!((end.status, end.stdout.as_slice()), (ChildStatus::Exited(0), b"said\n".as_slice()));
+        assert!(end.leftovers);
+    }
 }

@@ -150,7 +150,15 @@ fn read(path: &Path, file: &str) -> Result<String, Box<ScenarioError>> {
             Some("expected a scenario file or a folder"),
         )
     };
-    let size = std::fs::metadata(path).map_err(cannot)?.len();
+    let metadata = std::fs::metadata(path).map_err(cannot)?;
+    if !metadata.is_file() {
+        return Err(ScenarioError::file(
+            file,
+            "not a regular file",
+            Some("expected a scenario file or a folder"),
+        ));
+    }
+    let size = metadata.len();
     if size > MAX_BYTES {
         return Err(ScenarioError::file(
             file,

@@ -7,7 +7,7 @@ use super::player::Player;
 use crate::scenario::compile::Compiled;
 
 /// No run takes more steps than this; one that would is reported as not ended.
-pub const MAX_STEPS: u32 = 10_000;
+pub const MAX_STEPS: u32 = 2_000;
 
 /// Runs a compiled scenario. The session is started anew.
 pub fn run(compiled: &mut Compiled) -> Outcome {

@@ -397,6 +397,29 @@ fn malformed_scenarios_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_refused_scenario_writes_nothing() {
+    let folder = folder();
+    let target = folder.path().join("owned.txt");
+    let files = serde_json::json!({target.to_string_lossy(): "owned"});
+    let scenario = serde_json::json!({"version": 1, "title": "t", "worlds": ["process"], "files": files});
+    std::fs::write(folder.path().join("escape.json"), scenario.to_string()).expect("written");
+    let output = cli(&["run", "escape.json"], folder.path());
+    assert_eq!(output.exit, windtunnel::cli::Exit::CannotJudge);
+    assert!(!target.exists(), "a path outside the workspace was written");
+}
+
+#[test]
+fn a_loop_without_a_limit_is_cut_off_and_said_not_to_end() {
+    let folder = folder();
+    let scenario = serde_json::json!({"version": 1, "title": "t", "world": {"model_repeats": true,
+        "model": [{"calls": [{"id": "t1", "tool": "Read", "input": {"file_path": "a"}}]}]}});
+    std::fs::write(folder.path().join("loop.json"), scenario.to_string()).expect("written");
+    let output = cli(&["run", "loop.json"], folder.path());
+    assert_eq!(output.exit, windtunnel::cli::Exit::Refuted, "{}", output.stderr);
+    assert!(output.stdout.contains("did not end"), "{}", output.stdout);
+}
+
+#[test]
 fn a_new_scenario_passes_as_it_is() {
     let folder = folder();
     let wrote = cli(&["new", "guard"], folder.path());

@@ -85,7 +85,7 @@ pub struct SessionArgs {
     #[arg(long, value_name = "PROFILE", default_value_t = ProfileName::ClaudeCode)]
     pub profile: ProfileName,
     /// Requests of the session, searches not counted.
-    #[arg(long, value_name = "T", default_value_t = 30)]
+    #[arg(long, value_name = "T", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub turns: u64,
     /// Tokens that stand in every request beside the tools counted here (built-ins, system prompt).
     #[arg(long, value_name = "TOKENS", default_value_t = 12_000)]

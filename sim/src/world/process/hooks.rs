@@ -13,6 +13,9 @@ use windtunnel_model::trace::{CallLabel, HookLabel, LabelledInput};
 /// Bytes kept of each stream of a hook.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
 
+/// No hook runs longer than a day, whatever its settings say.
+const LONGEST: f64 = 86_400.0;
+
 impl Running<'_> {
     /// Starts a hook.
     pub(super) fn run_hook(&mut self, hook: &HookLabel, call: Option<&CallLabel>) {
@@ -39,7 +42,9 @@ impl Running<'_> {
                 ("CLAUDECODE".to_owned(), "1".to_owned()),
             ]),
             stdin: self.hook_payload(registered.event, call).to_string().into_bytes(),
-            deadline: Duration::from_secs_f64(registered.handler.time_limit(registered.event)),
+            deadline: Duration::from_secs_f64(
+                registered.handler.time_limit(registered.event).clamp(0.0, LONGEST),
+            ),
             output_limit: OUTPUT_LIMIT,
         };
         self.tasks.spawn(async move {

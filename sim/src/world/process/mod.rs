@@ -14,6 +14,7 @@ pub use needs::{missing, npm_roots};
 
 use super::closed::WorldState;
 use super::outcome::{Outcome, Recorder};
+use super::scripted::MAX_STEPS;
 use crate::process::environment::PassEnv;
 use crate::scenario::compile::{Compiled, Place, compile};
 use crate::scenario::load::{Loaded, ScenarioError};
@@ -29,6 +30,9 @@ use windtunnel_model::trace::{LabelledInput, LabelledOutput, TraceStep};
 
 /// No run waits longer than this for anything to happen.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of a file that an expectation compares.
+const FILE_LIMIT: u64 = 1024 * 1024;
 
 /// Why a process run could not take place.
 #[derive(Debug, thiserror::Error)]
@@ -95,13 +99,6 @@ pub fn run(
     let (workspace, home) = (root.join("workspace"), root.join("home"));
     std::fs::create_dir_all(&workspace)?;
     std::fs::create_dir_all(&home)?;
-    for (path, text) in &loaded.scenario.files {
-        let path = workspace.join(path);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(path, text)?;
-    }
     // `windtunnel` in a hook's or a server's command is this program, wherever it is installed.
     let bin = root.join("bin");
     std::fs::create_dir_all(&bin)?;
@@ -110,7 +107,15 @@ pub fn run(
         workspace: workspace.to_string_lossy().into_owned(),
         home: home.to_string_lossy().into_owned(),
     };
+    // Compiled first: it refuses paths outside the workspace before anything is written.
     let mut compiled = compile(loaded, profile, &place)?;
+    for (path, text) in &loaded.scenario.files {
+        let path = workspace.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let mut run = Running::new(loaded, &mut compiled, options, &root, &workspace, &home);
@@ -120,9 +125,15 @@ pub fn run(
     let leftovers = crate::process::sweep_run(&root);
     let mut files = BTreeMap::new();
     for path in loaded.scenario.expectation(profile.word()).files.keys() {
-        files.insert(path.clone(), std::fs::read_to_string(workspace.join(path)).ok());
+        files.insert(path.clone(), read_file(&workspace.join(path)));
     }
     Ok(ProcessRun { outcome, place, files, leftovers })
+}
+
+/// The text of a regular file of at most [`FILE_LIMIT`] bytes; hooks and tools may have left anything there.
+fn read_file(path: &Path) -> Option<String> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    (metadata.is_file() && metadata.len() <= FILE_LIMIT).then(|| std::fs::read_to_string(path).ok()).flatten()
 }
 
 /// A run under way.
@@ -176,6 +187,7 @@ impl<'a> Running<'a> {
 
     async fn drive(&mut self) -> Outcome {
         let mut recorder = Recorder::default();
+        let mut steps = 0;
         self.say(LabelledInput::Start);
         loop {
             let said = match tokio::time::timeout(SILENCE, self.heard.recv()).await {
@@ -199,6 +211,10 @@ impl<'a> Running<'a> {
                 }
             }
             if self.session().state().phase == Phase::Ended {
+                break;
+            }
+            steps += 1;
+            if steps >= MAX_STEPS {
                 break;
             }
             if self.session().state().phase == Phase::Idle {

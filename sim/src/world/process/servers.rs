@@ -19,6 +19,11 @@ const SHUTDOWN: [ShutdownStep; 3] = [
     ShutdownStep { act: ShutdownAct::Signal(Signal::SIGKILL), wait: Duration::from_secs(2) },
 ];
 
+/// Lines of one connection that a run records: a trace keeps them all, so a flood has to end.
+const LINES: usize = 20_000;
+/// Bytes of the same.
+const BYTES: usize = 32 * 1024 * 1024;
+
 /// The open connections.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
@@ -129,6 +134,7 @@ async fn serve(
     mut outgoing: mpsc::UnboundedReceiver<String>,
     channel: Channel,
 ) {
+    let (mut lines, mut bytes) = (0usize, 0usize);
     loop {
         let delivery = tokio::select! {
             line = outgoing.recv() => match line {
@@ -158,6 +164,15 @@ async fn serve(
                 break;
             }
         };
+        if let LabelledInput::McpLine { line, .. } = &input {
+            (lines, bytes) = (lines + 1, bytes + line.len());
+        }
+        if lines > LINES || bytes > BYTES {
+            let reason = format!("more than {LINES} lines or {BYTES} bytes in one run");
+            let input = LabelledInput::McpClosed { server, reason };
+            let _ = channel.send(Said { input, stamp: None });
+            break;
+        }
         let _ = channel.send(Said { input, stamp: None });
     }
     connection.shutdown(&SHUTDOWN).await;
