@@ -128,7 +128,7 @@ pub fn run(args: &RunArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         match one(args, loaded, profile, world, &options) {
             Ok(run) => {
                 if args.format == Format::Text {
-                    bar.suspend(|| line(&run, io))?;
+                    unless_closed(bar.suspend(|| line(&run, io)).map_err(CliError::from))?;
                 }
                 runs.push(run);
             }
@@ -143,7 +143,7 @@ pub fn run(args: &RunArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if let Some(folder) = &args.save {
         save_failures(&runs, &io.cwd.join(folder), io)?;
     }
-    super::run_output::finish(args.report.as_deref(), args.format, &runs, io)?;
+    unless_closed(super::run_output::finish(args.report.as_deref(), args.format, &runs, io))?;
     let failed = runs.iter().any(|run| run.verdict == Verdict::Refuted);
     let unknown = runs.iter().any(|run| run.verdict == Verdict::Unknown);
     Ok(if failed {
@@ -153,6 +153,14 @@ pub fn run(args: &RunArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     } else {
         Exit::Holds
     })
+}
+
+/// Whoever closed our output has seen enough of it, but the runs go on and the exit code stays theirs.
+fn unless_closed(result: Result<(), CliError>) -> Result<(), CliError> {
+    match result {
+        Err(CliError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 fn load(args: &RunArgs, io: &Io<'_>) -> Result<Vec<Loaded>, Vec<ScenarioError>> {
@@ -381,7 +389,11 @@ fn line(run: &ScenarioRun, io: &mut Io<'_>) -> std::io::Result<()> {
     if let Some((runs, seconds)) = run.sampled {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
         let rate = runs as f64 / seconds.max(1e-9);
-        write!(io.stdout, " {runs} runs, seed {}, {rate:.0} runs/s", run.seed.unwrap_or_default())?;
+        write!(
+            io.stdout,
+            " {runs} runs, seed {}, {rate:.0} runs/s, invariants only",
+            run.seed.unwrap_or_default()
+        )?;
     }
     if run.verdict == Verdict::Skipped {
         write!(io.stdout, ": {}", run.reasons.join("; "))?;

@@ -419,6 +419,36 @@ fn a_loop_without_a_limit_is_cut_off_and_said_not_to_end() {
     assert!(output.stdout.contains("did not end"), "{}", output.stdout);
 }
 
+/// A closed pipe must not turn a refuted run into a green one.
+#[test]
+fn a_refuted_run_stays_refuted_when_nobody_reads_it() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let folder = folder();
+    let scenario = serde_json::json!({"version": 1, "title": "t", "expect": {"end": "max_turns"}});
+    std::fs::write(folder.path().join("wrong.json"), scenario.to_string()).expect("written");
+    for format in ["text", "json"] {
+        let (mut stdin, mut stdout, mut stderr) = (std::io::empty(), Closed, Vec::new());
+        let mut io = windtunnel::cli::Io {
+            stdin: &mut stdin,
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+            cwd: folder.path().to_owned(),
+            home: None,
+            progress: false,
+        };
+        let args = ["windtunnel", "run", "wrong.json", "--format", format].map(Into::into);
+        assert_eq!(windtunnel::cli::run(args, &mut io), windtunnel::cli::Exit::Refuted, "{format}");
+    }
+}
+
 #[test]
 fn a_new_scenario_passes_as_it_is() {
     let folder = folder();
