@@ -2,7 +2,7 @@
 
 use super::gate::{ProfileArg, SettingsArgs};
 use super::{CliError, Exit, Format, Io, write_json};
-use crate::process::child::{self, ChildSpec, ChildStatus, CommandLine};
+use crate::process::child::{self, ChildSpec, CommandLine};
 use crate::process::environment::{PassEnv, child_environment};
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -245,23 +245,15 @@ impl Bench {
             deadline: if kill { Duration::from_millis(1) } else { self.limit },
             output_limit: 1024 * 1024,
         };
-        let end = child::run(&spec).await;
-        let status = match end.status {
+        let ended = child::run(&spec).await;
+        let seconds = ended.elapsed.as_secs_f64();
+        let mut end = ended.handler_end();
+        if kill {
             // A probe that kills: the kill is the end, whatever the hook was at.
-            _ if kill => EndStatus::Signal(9),
-            ChildStatus::Exited(code) => EndStatus::Exit(code),
-            ChildStatus::Signalled(signal) => EndStatus::Signal(signal),
-            ChildStatus::TimedOut => EndStatus::Timeout,
-            ChildStatus::CannotStart(why) => EndStatus::CannotStart(why),
-        };
-        let keep = if kill { Vec::new() } else { end.stdout };
-        let end_of = HandlerEnd {
-            status,
-            stdout: String::from_utf8_lossy(&keep).into_owned(),
-            stderr: String::from_utf8_lossy(&end.stderr).into_owned(),
-        };
-        let verdict = interpret(self.event, handler, &end_of, &self.parameters);
-        self.row(name, kind, &end_of, end.elapsed.as_secs_f64(), &verdict)
+            end = HandlerEnd { status: EndStatus::Signal(9), stdout: String::new(), ..end };
+        }
+        let verdict = interpret(self.event, handler, &end, &self.parameters);
+        self.row(name, kind, &end, seconds, &verdict)
     }
 
     /// An end that is not provoked, only judged.

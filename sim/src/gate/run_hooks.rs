@@ -7,16 +7,13 @@ use super::{http, mcp_stdio};
 use crate::process::environment::{PassEnv, child_environment};
 use crate::process::{Group, child};
 use futures_order::finish_order;
-use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use windtunnel_model::gate::Call;
 use windtunnel_model::gate::pipeline::{Answers, AskedEnd, HookRuns};
 use windtunnel_model::hooks::output::permission_answer;
@@ -28,8 +25,6 @@ use windtunnel_model::hooks::{
 const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 /// The longest time any hook gets here, whatever its own limit says.
 const LONGEST: f64 = 120.0;
-/// How long pipes are read after the program itself has ended.
-const DRAIN: Duration = Duration::from_millis(150);
 /// The variable that marks the processes of one session.
 const SESSION_MARKER: &str = "WINDTUNNEL_SESSION";
 
@@ -281,45 +276,17 @@ impl HookRunner {
         let Some(group) = child.id().and_then(Group::register) else {
             return HandlerEnd::silent(EndStatus::CannotStart("it has no process id".to_owned()));
         };
-        let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut input = payload.to_string().into_bytes();
         input.push(b'\n');
-        let writer = tokio::spawn(async move {
-            if let Some(pipe) = stdin.as_mut() {
-                // A hook may leave its input unread.
-                let _ = pipe.write_all(&input).await;
-                let _ = pipe.shutdown().await;
-            }
-        });
         if background {
+            child::feed(&mut child, input);
             self.groups.borrow_mut().push(group);
             return HandlerEnd::exited(0, "", "");
         }
-        let out = tokio::spawn(read_bounded(stdout));
-        let err = tokio::spawn(read_bounded(stderr));
-        let status = match tokio::time::timeout(limit, child.wait()).await {
-            Ok(Ok(status)) => match (status.code(), status.signal()) {
-                (Some(code), _) => EndStatus::Exit(code),
-                (None, signal) => EndStatus::Signal(signal.unwrap_or(0)),
-            },
-            Ok(Err(error)) => EndStatus::CannotStart(error.to_string()),
-            Err(_) => {
-                group.signal(Signal::SIGKILL);
-                let _ = child.wait().await;
-                EndStatus::Timeout
-            }
-        };
-        let (stdout, stderr) = match tokio::time::timeout(DRAIN, async { (out.await, err.await) }).await {
-            Ok((Ok(stdout), Ok(stderr))) => (stdout, stderr),
-            _ => Default::default(),
-        };
-        writer.abort();
+        let end = child::wait(child, Some(&group), input, limit, OUTPUT_LIMIT).await;
+        // What it left running lives until the session ends.
         self.groups.borrow_mut().push(group);
-        HandlerEnd {
-            status,
-            stdout: String::from_utf8_lossy(&stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        }
+        end.handler_end()
     }
 
     /// Kills whatever the session left running, also what moved to a group of its own.
@@ -432,18 +399,4 @@ fn substitute(input: &Value, payload: &Value) -> Value {
         ),
         other => other.clone(),
     }
-}
-
-async fn read_bounded(pipe: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let Some(mut pipe) = pipe else { return kept };
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(count) = pipe.read(&mut buffer).await {
-        if count == 0 {
-            break;
-        }
-        let room = OUTPUT_LIMIT.saturating_sub(kept.len()).min(count);
-        kept.extend_from_slice(&buffer[..room]);
-    }
-    kept
 }

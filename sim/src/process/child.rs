@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use windtunnel_model::hooks::{EndStatus, HandlerEnd};
 
 /// How the program is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,37 +102,40 @@ pub fn command(line: &CommandLine, cwd: &std::path::Path, env: &[(OsString, OsSt
 
 /// Runs a program to its end. Never fails: a program that cannot start is an end like any other.
 pub async fn run(spec: &ChildSpec) -> ChildEnd {
-    let started = Instant::now();
     let mut command = command(&spec.command, &spec.cwd, &spec.env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            return ChildEnd {
-                status: ChildStatus::CannotStart(error.to_string()),
-                stdout: Vec::new(),
-                stderr: Vec::new(),
-                truncated: false,
-                elapsed: started.elapsed(),
-                leftovers: false,
-            };
+    match command.spawn() {
+        Ok(child) => {
+            // Who outlives the program is killed when the group is dropped here.
+            let group = child.id().and_then(Group::register);
+            wait(child, group.as_ref(), spec.stdin.clone(), spec.deadline, spec.output_limit).await
         }
-    };
-    let group = child.id().and_then(Group::register);
-    let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let input = spec.stdin.clone();
-    let writer = tokio::spawn(async move {
-        if let Some(pipe) = stdin.as_mut() {
-            // A program may leave its input unread: a broken pipe is not our error.
-            let _ = pipe.write_all(&input).await;
-            let _ = pipe.shutdown().await;
-        }
-    });
-    let (kept_out, kept_err) = (Kept::default(), Kept::default());
-    let mut out = tokio::spawn(read_bounded(stdout, spec.output_limit, kept_out.clone()));
-    let mut err = tokio::spawn(read_bounded(stderr, spec.output_limit, kept_err.clone()));
+        Err(error) => ChildEnd {
+            status: ChildStatus::CannotStart(error.to_string()),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            truncated: false,
+            elapsed: Duration::ZERO,
+            leftovers: false,
+        },
+    }
+}
 
-    let status = match tokio::time::timeout(spec.deadline, child.wait()).await {
+/// Gives a started program its input and waits for its end, no longer than `deadline`; then the whole group is killed.
+/// What the group does after the program's own end is its owner's affair.
+pub async fn wait(
+    mut child: Child,
+    group: Option<&Group>,
+    stdin: Vec<u8>,
+    deadline: Duration,
+    output_limit: usize,
+) -> ChildEnd {
+    let started = Instant::now();
+    let writer = feed(&mut child, stdin);
+    let (kept_out, kept_err) = (Kept::default(), Kept::default());
+    let mut out = tokio::spawn(read_bounded(child.stdout.take(), output_limit, kept_out.clone()));
+    let mut err = tokio::spawn(read_bounded(child.stderr.take(), output_limit, kept_err.clone()));
+    let status = match tokio::time::timeout(deadline, child.wait()).await {
         Ok(Ok(status)) => match (status.code(), status.signal()) {
             (Some(code), _) => ChildStatus::Exited(code),
             (None, Some(signal)) => ChildStatus::Signalled(signal),
@@ -138,7 +143,7 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
         },
         Ok(Err(error)) => ChildStatus::CannotStart(error.to_string()),
         Err(_) => {
-            if let Some(group) = &group {
+            if let Some(group) = group {
                 group.signal(Signal::SIGKILL);
             }
             let _ = child.wait().await;
@@ -146,11 +151,10 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
         }
     };
     let elapsed = started.elapsed();
-    // Those who outlive their leader may hold the pipes: they get a moment to finish writing, then they are killed.
-    // What they have written by then is kept.
+    // Those who outlive their leader may hold the pipes: they get a moment to finish writing. What they have written by
+    // then is kept.
     let _ = tokio::time::timeout(DRAIN, async { (&mut out).await.and((&mut err).await) }).await;
-    let leftovers = group.as_ref().is_some_and(Group::is_alive);
-    drop(group);
+    let leftovers = group.is_some_and(Group::is_alive);
     writer.abort();
     out.abort();
     err.abort();
@@ -162,6 +166,32 @@ pub async fn run(spec: &ChildSpec) -> ChildEnd {
         stderr: stderr.0,
         elapsed,
         leftovers,
+    }
+}
+
+/// Writes a program's input in the background and closes it.
+pub fn feed(child: &mut Child, input: Vec<u8>) -> JoinHandle<()> {
+    let stdin = child.stdin.take();
+    tokio::spawn(async move {
+        if let Some(mut pipe) = stdin {
+            // A program may leave its input unread: a broken pipe is not our error.
+            let _ = pipe.write_all(&input).await;
+            let _ = pipe.shutdown().await;
+        }
+    })
+}
+
+impl ChildEnd {
+    /// The end as a hook's: what a handler's command came to.
+    pub fn handler_end(self) -> HandlerEnd {
+        let status = match self.status {
+            ChildStatus::Exited(code) => EndStatus::Exit(code),
+            ChildStatus::Signalled(signal) => EndStatus::Signal(signal),
+            ChildStatus::TimedOut => EndStatus::Timeout,
+            ChildStatus::CannotStart(reason) => EndStatus::CannotStart(reason),
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        HandlerEnd { status, stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! (gate-and-hooks 3.3 and 10).
 
 use super::{Running, Said};
-use crate::process::child::{ChildSpec, ChildStatus, CommandLine, run};
+use crate::process::child::{ChildSpec, CommandLine, run};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use windtunnel_model::agent_loop::HookRef;
@@ -48,15 +48,7 @@ impl Running<'_> {
             output_limit: OUTPUT_LIMIT,
         };
         self.tasks.spawn(async move {
-            let ended = run(&spec).await;
-            let status = match ended.status {
-                ChildStatus::Exited(code) => EndStatus::Exit(code),
-                ChildStatus::Signalled(signal) => EndStatus::Signal(signal),
-                ChildStatus::TimedOut => EndStatus::Timeout,
-                ChildStatus::CannotStart(reason) => EndStatus::CannotStart(reason),
-            };
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let end = HandlerEnd { status, stdout: text(&ended.stdout), stderr: text(&ended.stderr) };
+            let end = run(&spec).await.handler_end();
             let input = LabelledInput::HookFinished { hook: label, call: call_label, end };
             let _ = channel.send(Said { input, stamp: None });
         });
