@@ -368,10 +368,7 @@ pub(super) fn server_lost(
     out: &mut Outputs,
 ) -> Result<(), Rejected> {
     for index in 0..state.count {
-        let runs = state.slot(index).is_some_and(|slot| {
-            slot.progress == Progress::Running && config.server_of(slot.call) == Some(server)
-        });
-        if runs {
+        if state.slot(index).is_some_and(|slot| config.runs_on(slot, server)) {
             executed(config, state, index, CallEnd::NoAnswer, out)?;
         }
     }

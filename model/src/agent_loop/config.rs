@@ -2,7 +2,7 @@
 //! per call, so that a step costs table look-ups. Built by the scenario loader; grown only between steps, when a real
 //! run meets a call or a reply that was not known before.
 
-use super::state::{MAX_CALLS, MAX_HOOKS, MAX_SERVERS};
+use super::state::{MAX_CALLS, MAX_HOOKS, MAX_SERVERS, Progress, Slot};
 use crate::mutant::Mutant;
 use crate::profile::Profile;
 use arrayvec::ArrayVec;
@@ -214,6 +214,11 @@ impl Config {
     pub fn server_of(&self, call: CallRef) -> Option<ServerRef> {
         let tool = self.call(call)?.tool?;
         self.tools.get(tool.index())?.server
+    }
+
+    /// Whether the call in a slot is an open `tools/call` of this server.
+    pub fn runs_on(&self, slot: &Slot, server: ServerRef) -> bool {
+        slot.progress == Progress::Running && self.server_of(slot.call) == Some(server)
     }
 
     /// Whether the rule in force is the wrong one named by `mutant`.

@@ -130,11 +130,7 @@ pub(super) fn next_id(conn: &mut Conn, config: &Config) -> Result<u16, Rejected>
 /// Whether an id is that of an open request of this server.
 pub(super) fn is_open(state: &State, config: &Config, server: ServerRef, id: u16) -> bool {
     state.server(server).is_some_and(|conn| conn.open == Some(id))
-        || state.calls().iter().any(|slot| {
-            slot.progress == super::state::Progress::Running
-                && slot.request == id
-                && config.server_of(slot.call) == Some(server)
-        })
+        || state.calls().iter().any(|slot| slot.request == id && config.runs_on(slot, server))
 }
 
 fn open(conn: &mut Conn, config: &Config) -> Result<u16, Rejected> {

@@ -308,8 +308,7 @@ fn mcp(
         }
         return settle(config, state);
     }
-    let asked =
-        |slot: &Slot| slot.progress == Progress::Running && config.server_of(slot.call) == Some(server);
+    let asked = |slot: &Slot| config.runs_on(slot, server);
     let mut position = state.calls().iter().position(|slot| asked(slot) && id == Some(slot.request));
     if position.is_none() && config.is_mutant(Mutant::AcceptUnaskedAnswer) {
         position = state.calls().iter().position(asked);

@@ -58,7 +58,7 @@ pub(super) fn observe(
     totality(monitor, step, returned_before, broken);
     let new_turn = step.outputs.iter().any(|output| matches!(output, Output::TurnEnded));
     let calls_model = step.outputs.iter().any(|output| matches!(output, Output::CallModel));
-    if new_turn && calls_model && monitor.returned != all_slots(step) {
+    if new_turn && calls_model && monitor.returned != crate::agent_loop::hook_mask(turn_size(step)) {
         broken.insert(Invariant::Pair);
     }
     if new_turn || step.after.phase == Phase::Ended {
@@ -73,15 +73,14 @@ pub(super) fn observe(
     *broken = broken.iter().filter(|invariant| enabled.contains(*invariant)).collect();
 }
 
-/// One bit for each slot of the turn that this step ends.
-fn all_slots(step: &Observation<'_>) -> u8 {
-    let count = match step.input {
+/// How many calls the turn has that this step is about: a reply begins a new one.
+fn turn_size(step: &Observation<'_>) -> usize {
+    match step.input {
         Input::ModelReplied(reply) => {
             step.config.replies.get(reply.index()).map_or(0, |reply| reply.calls.len())
         }
         _ => usize::from(step.before.count),
-    };
-    crate::agent_loop::hook_mask(count)
+    }
 }
 
 fn set(enabled: InvariantSet, invariant: Invariant, slot: u8) -> u8 {
@@ -181,16 +180,9 @@ fn totality(monitor: &Monitor, step: &Observation<'_>, returned_before: u8, brok
             matches!(output, Output::Decided { slot: s, decision: Decision::Defer, .. } if *s == slot)
         })
     };
-    let count = match step.input {
-        Input::ModelReplied(reply) => {
-            step.config.replies.get(reply.index()).map_or(0, |reply| reply.calls.len())
-        }
-        _ => usize::from(step.before.count),
-    };
-    for slot in 0..u8::try_from(count).unwrap_or(u8::MAX) {
-        let ended_before = matches!(step.input, Input::ModelReplied(_))
-            .then_some(false)
-            .unwrap_or_else(|| step.before.slot(slot).is_some_and(|s| s.progress == Progress::Ended));
+    let begins = matches!(step.input, Input::ModelReplied(_));
+    for slot in 0..u8::try_from(turn_size(step)).unwrap_or(u8::MAX) {
+        let ended_before = !begins && step.before.slot(slot).is_some_and(|s| s.progress == Progress::Ended);
         let ended_after = turn_ended || step.after.slot(slot).is_some_and(|s| s.progress == Progress::Ended);
         if ended_before || !ended_after || deferred(slot) {
             continue;

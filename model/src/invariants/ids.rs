@@ -1,7 +1,7 @@
 //! I-ID: proposition 3.3 on the connections of a run.
 
 use super::{Invariant, InvariantSet, Observation};
-use crate::agent_loop::{Input, McpIn, Output, Progress, ServerRef, State};
+use crate::agent_loop::{Input, McpIn, Output, ServerRef, State};
 
 pub(super) fn observe(enabled: InvariantSet, step: &Observation<'_>, broken: &mut InvariantSet) {
     if !enabled.contains(Invariant::Id) || step.config.servers.is_empty() {
@@ -19,13 +19,8 @@ fn open<'a>(
     server: ServerRef,
 ) -> impl Iterator<Item = u16> + 'a {
     let own = state.server(server).and_then(|conn| conn.open);
-    let calls = state
-        .calls()
-        .iter()
-        .filter(move |slot| {
-            slot.progress == Progress::Running && step.config.server_of(slot.call) == Some(server)
-        })
-        .map(|slot| slot.request);
+    let calls =
+        state.calls().iter().filter(move |slot| step.config.runs_on(slot, server)).map(|slot| slot.request);
     own.into_iter().chain(calls)
 }
 

@@ -12,16 +12,16 @@ pub use journal::{Journal, RequestFaults};
 pub use wire::ClientVersions;
 
 use crate::agent_loop::{
-    CallEnd, CallRef, Config, ConnPhase, HookRef, Input, MAX_CALLS, McpBody, McpIn, Phase, Progress,
-    Rejected, ReplyInfo, ReplyRef, ServerRef, Signal, Site, State, ToolEnd, step,
+    CallEnd, CallRef, Config, ConnPhase, HookRef, Input, MAX_CALLS, McpBody, McpIn, Phase, Rejected,
+    ReplyInfo, ReplyRef, ServerRef, Signal, Site, State, ToolEnd, step,
 };
-use crate::hooks::{HandlerEnd, interpret};
+use crate::hooks::{HandlerEnd, HookVerdict, interpret};
 use crate::invariants::{Invariant, InvariantSet, Monitor, Observation, observe};
 use crate::mcp::names::qualify;
 use crate::message::{Block, Message, Role};
 use crate::mutant::Mutant;
 use crate::profile::agent_loop::ResultOrder;
-use crate::trace::{HookLabel, LabelledInput, Reply, TraceStep};
+use crate::trace::{LabelledInput, Reply, TraceStep};
 use arrayvec::ArrayVec;
 use serde_json::Value;
 use wire::{Heard, Open, OpenKind, Wire};
@@ -212,7 +212,7 @@ impl Session {
     /// # Errors
     /// When the harness rejects the input; nothing has changed then but the interned calls.
     pub fn step(&mut self, input: LabelledInput, at_ms: Option<u64>) -> Result<TraceStep, SessionError> {
-        let control = self.resolve(&input)?;
+        let (control, verdict) = self.resolve(&input)?;
         let before = self.state;
         let outputs = step(&self.config, &mut self.state, control)?;
         if let LabelledInput::ModelReplied { reply } = &input {
@@ -226,7 +226,7 @@ impl Session {
             after: &self.state,
         };
         let mut broken = observe(self.judged, &mut self.monitor, &observation);
-        self.hear(&input, control);
+        self.hear(&input, control, verdict);
         let labelled = self.label_outputs(&before, &outputs, &mut broken);
         let broken: Vec<Invariant> = broken.iter().filter(|i| self.judged.contains(*i)).collect();
         self.broken.extend(broken.iter().map(|invariant| (self.steps, *invariant)));
@@ -257,10 +257,18 @@ impl Session {
         call: Option<CallRef>,
         end: &HandlerEnd,
     ) -> Result<Signal, SessionError> {
-        let Some(registered) = self.catalogue.hook(hook).cloned() else {
-            return Err(Rejected::Unknown("hook").into());
-        };
-        let verdict = interpret(registered.event, &registered.handler, end, &self.config.profile.hooks);
+        let verdict = self.verdict(hook, end)?;
+        self.signal_of(&verdict, call)
+    }
+
+    /// What a hook's end says, in full.
+    fn verdict(&self, hook: HookRef, end: &HandlerEnd) -> Result<HookVerdict, SessionError> {
+        let registered = self.catalogue.hook(hook).ok_or(Rejected::Unknown("hook"))?;
+        Ok(interpret(registered.event, &registered.handler, end, &self.config.profile.hooks))
+    }
+
+    /// The part of it that control needs.
+    fn signal_of(&mut self, verdict: &HookVerdict, call: Option<CallRef>) -> Result<Signal, SessionError> {
         let mut rewrite = None;
         if let (Some(updated), Some(call)) = (&verdict.updated_input, call)
             && let (Some(info), Some(payload)) =
@@ -340,8 +348,10 @@ impl Session {
     }
 
     /// Labelled to control.
-    fn resolve(&mut self, input: &LabelledInput) -> Result<Input, SessionError> {
-        Ok(match input {
+    /// With it, what a hook that finished says in full.
+    fn resolve(&mut self, input: &LabelledInput) -> Result<(Input, Option<HookVerdict>), SessionError> {
+        let mut heard = None;
+        let control = match input {
             LabelledInput::Start => {
                 self.register_run_hooks()?;
                 Input::Start
@@ -352,7 +362,9 @@ impl Session {
             LabelledInput::HookFinished { hook, call, end } => {
                 let slot = call.as_ref().map(|call| call.slot);
                 let on = slot.and_then(|slot| self.state.slot(slot)).map(|slot| slot.call);
-                let signal = self.signal(HookRef(hook.index), on, end)?;
+                let verdict = self.verdict(HookRef(hook.index), end)?;
+                let signal = self.signal_of(&verdict, on)?;
+                heard = Some(verdict);
                 let site = slot.map_or(Site::Run, Site::Call);
                 Input::HookFinished { site, hook: HookRef(hook.index), signal }
             }
@@ -370,7 +382,8 @@ impl Session {
                 Input::ServerDeadline { server: self.server(server)? }
             }
             LabelledInput::Interrupt => Input::Interrupt,
-        })
+        };
+        Ok((control, heard))
     }
 
     fn resolve_line(&mut self, name: &str, line: &str) -> Result<Input, SessionError> {
@@ -413,11 +426,8 @@ impl Session {
     /// Keeps the text of an answer for the running call that it belongs to.
     fn keep_text(&mut self, server: ServerRef, message: McpIn, text: String) {
         let McpIn::Response { id: Some(id), .. } = message else { return };
-        let position = self.state.calls().iter().position(|slot| {
-            slot.progress == Progress::Running
-                && slot.request == id
-                && self.config.server_of(slot.call) == Some(server)
-        });
+        let mut calls = self.state.calls().iter();
+        let position = calls.position(|slot| slot.request == id && self.config.runs_on(slot, server));
         if let Some(slot) = position.and_then(|position| self.slots.get_mut(position)) {
             slot.text = Some(text);
         }
@@ -496,7 +506,7 @@ impl Session {
     }
 
     /// Keeps the payloads of an input.
-    fn hear(&mut self, input: &LabelledInput, control: Input) {
+    fn hear(&mut self, input: &LabelledInput, control: Input, verdict: Option<HookVerdict>) {
         match input {
             LabelledInput::Prompt { text } => {
                 self.journal.push(Message::text(Role::User, text.clone()), true);
@@ -506,8 +516,10 @@ impl Session {
                     slot.text = Some(text.clone());
                 }
             }
-            LabelledInput::HookFinished { hook, call, end } => {
-                self.hear_hook(hook, call.as_ref().map(|c| c.slot), end)
+            LabelledInput::HookFinished { call, .. } => {
+                if let Some(verdict) = verdict {
+                    self.hear_hook(call.as_ref().map(|c| c.slot), verdict);
+                }
             }
             _ => {}
         }
@@ -520,9 +532,7 @@ impl Session {
         }
     }
 
-    fn hear_hook(&mut self, hook: &HookLabel, slot: Option<u8>, end: &HandlerEnd) {
-        let Some(registered) = self.catalogue.hook(HookRef(hook.index)) else { return };
-        let verdict = interpret(registered.event, &registered.handler, end, &self.config.profile.hooks);
+    fn hear_hook(&mut self, slot: Option<u8>, verdict: HookVerdict) {
         let denies = verdict.decision == crate::hooks::HookDecision::Deny;
         match slot.and_then(|slot| self.slots.get_mut(usize::from(slot))) {
             Some(slot) => {

@@ -120,13 +120,9 @@ fn exit(args: &ExploreArgs, reports: &[Report]) -> Exit {
 fn jobs<'a>(args: &ExploreArgs, scenarios: &'a [Loaded]) -> Result<Vec<(&'a Loaded, ProfileName)>, CliError> {
     let mut jobs = Vec::new();
     for loaded in scenarios {
-        let named: Result<Vec<ProfileName>, _> = loaded.scenario.profiles.iter().map(|p| p.parse()).collect();
-        let named = named.map_err(|error| CliError::input(format!("{}: {error}", loaded.file)))?;
-        let profiles = match args.profile {
-            Some(profile) => vec![profile],
-            None if named.is_empty() => vec![ProfileName::Documented],
-            None => named,
-        };
+        let profiles = loaded
+            .profiles(args.profile)
+            .map_err(|error| CliError::input(format!("{}: {error}", loaded.file)))?;
         jobs.extend(profiles.into_iter().map(|profile| (loaded, profile)));
     }
     Ok(jobs)

@@ -175,12 +175,8 @@ fn load(args: &RunArgs, io: &Io<'_>) -> Result<Vec<Loaded>, Vec<ScenarioError>> 
 pub(super) fn report_errors(errors: &[ScenarioError], io: &mut Io<'_>) -> Result<Exit, CliError> {
     for error in errors {
         writeln!(io.stderr, "error: {error}")?;
-        if let (Some(snippet), Some(line)) = (&error.snippet, error.place.line) {
-            let text = snippet.inner();
-            let index = usize::try_from(line).unwrap_or(1).saturating_sub(1);
-            if let Some(found) = text.lines().nth(index).filter(|found| found.len() <= 200) {
-                writeln!(io.stderr, "  {line} | {found}")?;
-            }
+        if let (Some(line), Some(number)) = (&error.line, error.place.line) {
+            writeln!(io.stderr, "  {number} | {line}")?;
         }
         if let Some(hint) = &error.hint {
             writeln!(io.stderr, "  hint: {hint}")?;
@@ -194,13 +190,9 @@ type Job<'a> = (&'a Loaded, ProfileName, WorldName);
 fn jobs<'a>(args: &RunArgs, scenarios: &'a [Loaded]) -> Result<Vec<Job<'a>>, CliError> {
     let mut jobs = Vec::new();
     for loaded in scenarios {
-        let named: Result<Vec<ProfileName>, _> = loaded.scenario.profiles.iter().map(|p| p.parse()).collect();
-        let named = named.map_err(|error| CliError::input(format!("{}: {error}", loaded.file)))?;
-        let profiles = match args.profile {
-            Some(profile) => vec![profile],
-            None if named.is_empty() => vec![ProfileName::Documented],
-            None => named,
-        };
+        let profiles = loaded
+            .profiles(args.profile)
+            .map_err(|error| CliError::input(format!("{}: {error}", loaded.file)))?;
         let worlds = match args.world {
             Some(world) => vec![world],
             None if loaded.scenario.worlds.is_empty() => vec![WorldName::Scripted],

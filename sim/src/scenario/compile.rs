@@ -8,7 +8,7 @@ use crate::world::player::Player;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use windtunnel_model::agent_loop::{
-    CallRef, Config, HookRef, Limits, McpBody, McpIn, McpOut, RuleAnswer, Server as ServerInfo, ServerRef,
+    CallRef, Config, HookRef, Limits, McpBody, McpIn, McpOut, RuleAnswer, Server as ServerInfo,
 };
 use windtunnel_model::gate::facts::MemoryFiles;
 use windtunnel_model::gate::mode::Mode;
@@ -367,10 +367,8 @@ impl Compiler<'_> {
         }
         world.replies = self.replies(session, &part.model)?;
         world.users = self.users(&part.user)?;
-        for (index, name) in names.iter().enumerate() {
-            let server = ServerRef(u8::try_from(index).unwrap_or(u8::MAX));
-            let script = scripts.get(*name).cloned();
-            world.handshakes.push(script.map(|script| handshake(session, &script, server)));
+        for name in names {
+            world.handshakes.push(scripts.get(*name).map(|script| handshake(session, script)));
         }
         self.hooks(session, &mut world)?;
         self.tools(session, &mut world, scripts)?;
@@ -684,8 +682,7 @@ fn entry_of(behaviour: &Behaviour) -> Result<ToolEntry, &'static str> {
 
 /// What a scripted server answers to each request of the handshake, found by asking the same pure server that
 /// `windtunnel mcp serve` plays.
-fn handshake(session: &Session, script: &ServerScript, server: ServerRef) -> Handshake {
-    let _ = server;
+fn handshake(session: &Session, script: &ServerScript) -> Handshake {
     let preferred = session.versions().preferred.clone();
     let discover = McpOut::Discover { id: 1, agreed: false };
     let (first, first_line) = ask(session, script, discover, Some(&preferred));

@@ -3,12 +3,13 @@
 use super::{SCENARIO_VERSION, Scenario};
 use std::path::{Path, PathBuf};
 use windtunnel_model::place::{Place, nesting};
+use windtunnel_model::profile::{ProfileName, UnknownProfileError};
 
 /// The largest scenario file that is read, in bytes.
 pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Why a scenario cannot be read or run.
-#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[derive(Debug, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct ScenarioError {
     /// Where.
@@ -16,15 +17,13 @@ pub struct ScenarioError {
     /// What was found, and what was expected.
     pub message: String,
     /// What may help.
-    #[help]
     pub hint: Option<String>,
-    /// The text around the place.
-    #[source_code]
-    pub snippet: Option<miette::NamedSource<String>>,
-    /// The place in the text.
-    #[label("here")]
-    pub span: Option<miette::SourceSpan>,
+    /// The line of the place, where it is short enough to be shown.
+    pub line: Option<String>,
 }
+
+/// The longest line that an error shows, in bytes.
+const SHOWN_LINE: usize = 200;
 
 impl ScenarioError {
     /// An error about a file as a whole.
@@ -33,27 +32,20 @@ impl ScenarioError {
             place: Place::file(file),
             message: message.into(),
             hint: hint.map(str::to_owned),
-            snippet: None,
-            span: None,
+            line: None,
         })
     }
 
     /// An error at the value that a JSON pointer names.
     pub fn at_pointer(file: &str, text: &str, pointer: &str, message: impl Into<String>) -> Box<Self> {
-        let place = Place::at_pointer(file, text, pointer);
-        Self::at(place, text, message)
+        Self::at(Place::at_pointer(file, text, pointer), text, message)
     }
 
     fn at(place: Place, text: &str, message: impl Into<String>) -> Box<Self> {
-        let offset = offset_of(&place, text);
-        let shown = text.len() <= 64 * 1024;
-        Box::new(Self {
-            snippet: shown.then(|| miette::NamedSource::new(&place.file, text.to_owned())),
-            span: offset.filter(|_| shown).map(|offset| (offset, 1).into()),
-            place,
-            message: message.into(),
-            hint: None,
-        })
+        let number = place.line.and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
+        let line = number.and_then(|number| text.lines().nth(number));
+        let line = line.filter(|line| line.len() <= SHOWN_LINE).map(str::to_owned);
+        Box::new(Self { place, message: message.into(), hint: None, line })
     }
 
     /// The same with a hint.
@@ -62,15 +54,6 @@ impl ScenarioError {
         self.hint = Some(hint.into());
         self
     }
-}
-
-/// The byte offset of a place.
-fn offset_of(place: &Place, text: &str) -> Option<usize> {
-    let line = usize::try_from(place.line?).ok()?.checked_sub(1)?;
-    let column = usize::try_from(place.column.unwrap_or(1)).ok()?.saturating_sub(1);
-    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-    let rest = text.get(start..)?;
-    Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(offset, _)| offset).min(rest.len()))
 }
 
 /// A scenario with where it comes from.
@@ -84,6 +67,23 @@ pub struct Loaded {
     pub text: String,
     /// The scenario.
     pub scenario: Scenario,
+}
+
+impl Loaded {
+    /// The profiles in which it is run: the one asked for, else those that it names, else `documented` (decisions 11).
+    ///
+    /// # Errors
+    /// When it names a profile that does not exist.
+    pub fn profiles(&self, asked: Option<ProfileName>) -> Result<Vec<ProfileName>, UnknownProfileError> {
+        if let Some(profile) = asked {
+            return Ok(vec![profile]);
+        }
+        let named = &self.scenario.profiles;
+        if named.is_empty() {
+            return Ok(vec![ProfileName::Documented]);
+        }
+        named.iter().map(|name| name.parse()).collect()
+    }
 }
 
 /// Reads scenarios from files and folders (recursively; `*.json` except the schema), in the order of their paths.

@@ -376,8 +376,7 @@ impl ClosedWorld {
         out: &mut Vec<Choice>,
         signal: &dyn Fn(&HookAnswer) -> Signal,
     ) {
-        for (position, hook) in hooks.iter().enumerate().filter(|(p, _)| pending & (1u8 << (p & 7)) != 0) {
-            let _ = position;
+        for (_, hook) in hooks.iter().enumerate().filter(|(p, _)| pending & (1u8 << (p & 7)) != 0) {
             let Some(steps) = self.hooks.get(hook.index()) else { continue };
             for (alternative, a) in (0u16..).zip(steps.now(world)) {
                 out.push(Choice {

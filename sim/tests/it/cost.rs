@@ -1,23 +1,14 @@
 //! `cost`, end to end: the figures of real tool lists, projects and transcripts.
 
+use crate::support::{Output, cli};
 use serde_json::{Value, json};
-use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use windtunnel::cli::{Exit, Io, run};
+use windtunnel::cli::Exit;
 use windtunnel_model::context::tokens::Counter as _;
 
 fn windtunnel(cwd: &Path, args: &[&str]) -> (Exit, String, String) {
-    let (mut stdin, mut stdout, mut stderr) = (Cursor::new(Vec::new()), Vec::new(), Vec::new());
-    let mut io = Io {
-        stdin: &mut stdin,
-        stdout: &mut stdout,
-        stderr: &mut stderr,
-        cwd: cwd.to_owned(),
-        home: None,
-        progress: false,
-    };
-    let exit = run(["windtunnel"].iter().chain(args).map(Into::into), &mut io);
-    (exit, String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    let Output { exit, stdout, stderr } = cli(args, cwd);
+    (exit, stdout, stderr)
 }
 
 fn json_of(cwd: &Path, args: &[&str]) -> Value {

@@ -1,9 +1,10 @@
 //! The harness explored: shipped scenarios through the command line, the packing law, reductions against the full
 //! search, mutants, and what the teaching harness leaves out (H1 to H4).
 
+use crate::support::cli;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use windtunnel::cli::{self, Exit, Io};
+use windtunnel::cli::Exit;
 use windtunnel::explore::cycles::{Cycles, without_progress};
 use windtunnel::explore::harness::{Harness, Reductions, Setup};
 use windtunnel::explore::{Exploration, Found, Options, System as _, explore};
@@ -18,19 +19,8 @@ use windtunnel_model::profile::ProfileName;
 use windtunnel_model::verdict::Verdict;
 
 fn command(arguments: &[&str]) -> (Exit, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io {
-        stdin: &mut std::io::empty(),
-        stdout: &mut out,
-        stderr: &mut err,
-        cwd: std::env::current_dir().expect("a current folder"),
-        home: None,
-        progress: false,
-    };
-    let words = std::iter::once("windtunnel").chain(arguments.iter().copied()).map(Into::into);
-    let exit = cli::run(words, &mut io);
-    let text = String::from_utf8(out).expect("text") + &String::from_utf8(err).expect("text");
-    (exit, text)
+    let output = cli(arguments, &std::env::current_dir().expect("a current folder"));
+    (output.exit, output.stdout + &output.stderr)
 }
 
 #[test]

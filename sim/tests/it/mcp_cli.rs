@@ -1,9 +1,10 @@
 //! `mcp probe` and `mcp record` on real processes of our own.
 
+use crate::support::cli;
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
-use windtunnel::cli::{Exit, Io, run};
+use windtunnel::cli::Exit;
 use windtunnel::mcp_client::{Driver, Target};
 use windtunnel::process::child::CommandLine;
 use windtunnel::transport::stdio::{SHUTDOWN_SPECIFICATION, StdioSpec};
@@ -14,18 +15,8 @@ use windtunnel_model::mcp::profile::ClientProfile;
 const BINARY: &str = env!("CARGO_BIN_EXE_windtunnel");
 
 fn command(arguments: &[&str], cwd: &Path) -> (Exit, Value) {
-    let (mut input, mut stdout, mut stderr) = (&b""[..], Vec::new(), Vec::new());
-    let mut io = Io {
-        stdin: &mut input,
-        stdout: &mut stdout,
-        stderr: &mut stderr,
-        cwd: cwd.to_owned(),
-        home: None,
-        progress: false,
-    };
-    let exit = run(["windtunnel"].iter().chain(arguments).map(Into::into), &mut io);
-    let error = String::from_utf8_lossy(&stderr).into_owned();
-    (exit, serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{error}")))
+    let output = cli(arguments, cwd);
+    (output.exit, serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr)))
 }
 
 fn probe(script: &str) -> (Exit, Value) {

@@ -1,9 +1,10 @@
 //! Every field report about MCP, judged by `mcp check` or `mcp lint` with its right outcome; and again with its ids
 //! changed, so that no rule knows a sample.
 
+use crate::support::{Output, cli_with};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use windtunnel::cli::{Exit, Io, run};
+use windtunnel::cli::Exit;
 use windtunnel_model::mcp::jsonrpc::{ErrorObject, code};
 use windtunnel_model::mcp::negotiation::messages::{ProbeAnswer, read_discover, read_modern_error};
 use windtunnel_model::mcp::profile::ClientProfile;
@@ -12,19 +13,8 @@ use windtunnel_model::mcp::version::Version;
 const REPORTS: &str = include_str!("../data/mcp/field-reports.json");
 
 fn command(arguments: &[&str], stdin: &str) -> (Exit, Value) {
-    let (mut input, mut stdout, mut stderr) = (stdin.as_bytes(), Vec::new(), Vec::new());
-    let mut io = Io {
-        stdin: &mut input,
-        stdout: &mut stdout,
-        stderr: &mut stderr,
-        cwd: std::env::temp_dir(),
-        home: None,
-        progress: false,
-    };
-    let exit = run(["windtunnel"].iter().chain(arguments).map(Into::into), &mut io);
-    let text = String::from_utf8(stdout).expect("text");
-    let value = serde_json::from_str(&text)
-        .unwrap_or_else(|error| panic!("{error}: {text} {}", String::from_utf8_lossy(&stderr)));
+    let Output { exit, stdout, stderr } = cli_with(arguments, &std::env::temp_dir(), None, stdin);
+    let value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout} {stderr}"));
     (exit, value)
 }
 

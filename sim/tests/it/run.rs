@@ -20,9 +20,7 @@ use windtunnel_model::trace::{Header, TRACE_VERSION, Trace, TraceStep};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_windtunnel");
 
 fn profiles(loaded: &Loaded) -> Vec<ProfileName> {
-    let named: Vec<ProfileName> =
-        loaded.scenario.profiles.iter().map(|p| p.parse().expect("a profile")).collect();
-    if named.is_empty() { vec![ProfileName::Documented] } else { named }
+    loaded.profiles(None).expect("profiles that exist")
 }
 
 fn compiled(loaded: &Loaded, profile: ProfileName) -> Compiled {

@@ -1,6 +1,6 @@
 //! What several tests share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use windtunnel::cli::{Exit, Io, run};
 
 /// What a command line printed, and its exit code.
@@ -14,15 +14,20 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-/// Runs a command line in this process.
+/// Runs a command line in this process, without a home folder and with nothing to read.
 pub(crate) fn cli(args: &[&str], cwd: &Path) -> Output {
-    let (mut stdin, mut stdout, mut stderr) = (std::io::empty(), Vec::new(), Vec::new());
+    cli_with(args, cwd, None, "")
+}
+
+/// Runs a command line in this process.
+pub(crate) fn cli_with(args: &[&str], cwd: &Path, home: Option<PathBuf>, stdin: &str) -> Output {
+    let (mut stdin, mut stdout, mut stderr) = (stdin.as_bytes(), Vec::new(), Vec::new());
     let mut io = Io {
         stdin: &mut stdin,
         stdout: &mut stdout,
         stderr: &mut stderr,
         cwd: cwd.to_owned(),
-        home: None,
+        home,
         progress: false,
     };
     let args = std::iter::once("windtunnel").chain(args.iter().copied()).map(Into::into);
