@@ -2,26 +2,24 @@
 //! every name that the world part uses is checked against them.
 
 use super::load::{Loaded, ScenarioError};
+use super::rules::SettingsRules;
+use super::servers::{behaviour_of, handshake, scripted_entries};
 use super::{HookEntry, LimitsPart, ReplyEntry, ToolEntry, UserEntry};
-use crate::world::closed::{Alternative, ClosedWorld, Handshake, HookAnswer, ReplyAnswer, Steps, ToolAnswer};
+use crate::world::closed::{Alternative, ClosedWorld, HookAnswer, ReplyAnswer, Steps, ToolAnswer};
 use crate::world::player::Player;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use windtunnel_model::agent_loop::{
-    CallRef, Config, HookRef, Limits, McpBody, McpIn, McpOut, RuleAnswer, Server as ServerInfo,
-};
+use windtunnel_model::agent_loop::{CallRef, Config, HookRef, Limits, Server as ServerInfo};
 use windtunnel_model::gate::facts::MemoryFiles;
 use windtunnel_model::gate::mode::Mode;
-use windtunnel_model::gate::permission::{AskKind, Permission, Policy, Workspace, permission};
+use windtunnel_model::gate::permission::{Policy, Workspace};
 use windtunnel_model::gate::tools::{McpTool, ToolTable};
 use windtunnel_model::hooks::{EndStatus, HandlerEnd};
 use windtunnel_model::invariants::InvariantSet;
-use windtunnel_model::mcp::jsonrpc::Message;
 use windtunnel_model::mcp::names::qualify;
-use windtunnel_model::mcp::negotiation::script::{Answer, Behaviour, ServerScript};
-use windtunnel_model::mcp::negotiation::server::{Deed, Server};
+use windtunnel_model::mcp::negotiation::script::ServerScript;
 use windtunnel_model::profile::{Profile, ProfileName};
-use windtunnel_model::session::{Catalogue, ClientVersions, Rules, Session, ToolSpec};
+use windtunnel_model::session::{Catalogue, ClientVersions, Session, ToolSpec};
 use windtunnel_model::sources::{merge, settings};
 use windtunnel_model::tools::BuiltIn;
 use windtunnel_model::trace::{Reply, ReplyCall};
@@ -58,42 +56,6 @@ pub struct Place {
 impl Default for Place {
     fn default() -> Self {
         Self { workspace: WORKSPACE.to_owned(), home: HOME.to_owned() }
-    }
-}
-
-/// The gate over a scenario's settings.
-#[derive(Debug)]
-struct SettingsRules {
-    policy: Policy,
-    workspace: Workspace,
-    files: MemoryFiles,
-    profile: Profile,
-}
-
-impl Rules for SettingsRules {
-    fn answer(&self, tool: &str, input: &Value) -> RuleAnswer {
-        match permission(&self.policy, &self.workspace, &self.files, tool, input).permission {
-            Permission::Allow => RuleAnswer::Allow,
-            Permission::Deny => RuleAnswer::Deny,
-            Permission::Ask(AskKind::Rule | AskKind::Safety | AskKind::Plan | AskKind::Refusal) => {
-                RuleAnswer::AskByRule
-            }
-            // A classifier that cannot be reached is an ask that nobody answers.
-            Permission::Ask(AskKind::WorkingDirectory | AskKind::Other) | Permission::Check => {
-                RuleAnswer::AskByDefault
-            }
-        }
-    }
-
-    fn condition(&self, condition: &str, tool: &str, input: &Value) -> bool {
-        windtunnel_model::gate::condition::holds(
-            condition,
-            tool,
-            input,
-            &self.workspace,
-            &self.profile.gate,
-            &self.profile.hooks,
-        )
     }
 }
 
@@ -609,7 +571,7 @@ fn hook_end(entry: &HookEntry, limit: f64) -> HandlerEnd {
     HandlerEnd { status, stdout: entry.stdout.clone(), stderr: entry.stderr.clone() }
 }
 
-fn tool_answer(entry: &ToolEntry, timeout: f64) -> ToolAnswer {
+pub(super) fn tool_answer(entry: &ToolEntry, timeout: f64) -> ToolAnswer {
     let late = entry.seconds.unwrap_or(0.0) > timeout;
     if entry.silent || late {
         ToolAnswer::Silent
@@ -624,99 +586,4 @@ fn tool_answer(entry: &ToolEntry, timeout: f64) -> ToolAnswer {
     } else {
         ToolAnswer::Result(entry.result.clone().unwrap_or_else(|| "ok".to_owned()))
     }
-}
-
-/// A tool entry as a behaviour of `windtunnel mcp serve`.
-fn behaviour_of(entry: &ToolEntry) -> Behaviour {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be at most a day"
-    )]
-    let delay_ms = (entry.seconds.unwrap_or(0.0).clamp(0.0, 86_400.0) * 1000.0) as u64;
-    let mut behaviour = Behaviour { delay_ms, ..Behaviour::default() };
-    behaviour.answer = match tool_answer(entry, f64::INFINITY) {
-        ToolAnswer::Result(text) => Answer::Text(text),
-        ToolAnswer::Error(text) => Answer::IsError(text),
-        ToolAnswer::ProtocolError(message) => Answer::Error { code: -32602, message, data: None },
-        ToolAnswer::Silent => Answer::Silence,
-        ToolAnswer::Closes => Answer::Exit(1),
-        ToolAnswer::WrongId => {
-            behaviour.id = windtunnel_model::mcp::negotiation::script::IdFault::Unknown;
-            Answer::Usual
-        }
-    };
-    behaviour
-}
-
-/// The entries that a script's behaviours stand for; `Err` with what the abstract world does not model.
-fn scripted_entries(
-    name: &str,
-    scripts: &BTreeMap<String, ServerScript>,
-) -> Option<Result<Vec<ToolEntry>, &'static str>> {
-    let (server, script) = scripts
-        .iter()
-        .find(|(server, script)| script.tools.iter().any(|tool| qualify(server, &tool.name) == name))?;
-    let tool = script.tools.iter().find(|tool| qualify(server, &tool.name) == name)?;
-    if tool.behaviour.is_empty() {
-        return None;
-    }
-    Some(tool.behaviour.iter().map(entry_of).collect())
-}
-
-fn entry_of(behaviour: &Behaviour) -> Result<ToolEntry, &'static str> {
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds far below 2^52")]
-    let seconds = (behaviour.delay_ms > 0).then_some(behaviour.delay_ms as f64 / 1000.0);
-    let mut entry = ToolEntry { seconds, ..ToolEntry::default() };
-    match &behaviour.answer {
-        Answer::Usual | Answer::Echo => {}
-        Answer::Text(text) => entry.result = Some(text.clone()),
-        Answer::IsError(text) => entry.error = Some(text.clone()),
-        Answer::Error { message, .. } => entry.protocol_error = Some(message.clone()),
-        Answer::Silence => entry.silent = true,
-        Answer::Exit(_) => entry.closes = true,
-        _ => return Err("this answer is played by the process world only"),
-    }
-    Ok(entry)
-}
-
-/// What a scripted server answers to each request of the handshake, found by asking the same pure server that
-/// `windtunnel mcp serve` plays.
-fn handshake(session: &Session, script: &ServerScript) -> Handshake {
-    let preferred = session.versions().preferred.clone();
-    let discover = McpOut::Discover { id: 1, agreed: false };
-    let (first, first_line) = ask(session, script, discover, Some(&preferred));
-    let agreed = agreed_version(session, &first_line);
-    let again = McpOut::Discover { id: 1, agreed: true };
-    let (second, _) = ask(session, script, again, agreed.as_deref());
-    let (initialize, _) = ask(session, script, McpOut::Initialize { id: 1 }, None);
-    Handshake { discover: first, agree: second, initialize, exits: script.exits_at_start.is_some() }
-}
-
-/// The version that the client would try after a refusal.
-fn agreed_version(session: &Session, line: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(line).ok()?;
-    let listed = value.pointer("/error/data/supported")?.as_array()?;
-    session.versions().modern.iter().find(|ours| listed.iter().any(|v| v.as_str() == Some(ours))).cloned()
-}
-
-/// The answer to one request: its meaning to control, and its line. `None` is silence.
-fn ask(
-    session: &Session,
-    script: &ServerScript,
-    message: McpOut,
-    version: Option<&str>,
-) -> (Option<McpBody>, String) {
-    let line = session.line(message, version);
-    let mut server = Server::new(script.clone());
-    let Ok(request) = Message::parse(&line) else { return (None, String::new()) };
-    let (actions, _) = server.message(request);
-    for action in actions {
-        if let Deed::Line(answer) = &action.what
-            && let McpIn::Response { body, .. } = session.classify(message, answer)
-        {
-            return (Some(body), answer.clone());
-        }
-    }
-    (None, String::new())
 }

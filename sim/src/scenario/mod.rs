@@ -6,6 +6,8 @@
 pub mod check;
 pub mod compile;
 pub mod load;
+mod rules;
+mod servers;
 pub mod shipped;
 
 use schemars::JsonSchema;
