@@ -34,6 +34,7 @@ pub mod message;
 pub mod mutant;
 pub mod place;
 pub mod profile;
+pub mod propositions;
 pub mod session;
 pub mod sources;
 pub mod state_graph;

@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod explore;
 pub mod gate;
+pub mod lab;
 pub mod mcp_client;
 pub mod mcp_probe;
 pub mod mcp_server;

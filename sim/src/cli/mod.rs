@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. [`run`] takes injected input, output and current folder, so that most
 //! tests of it need no process.
 
+pub mod check;
 pub mod completions;
 pub mod cost;
 pub mod explore;
@@ -108,6 +109,8 @@ enum Command {
     Run(run::RunArgs),
     /// Explore every reachable state of scenarios, with shortest counterexamples.
     Explore(explore::ExploreArgs),
+    /// Check the propositions of the documents, or explain one.
+    Check(check::CheckArgs),
     /// Write a scenario to start from.
     New(new::NewArgs),
     /// The format of scenario files: its JSON Schema, and a check.
@@ -153,6 +156,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             None => run::run(&run::RunArgs::default(), io),
             Some(Command::Run(args)) => run::run(&args, io),
             Some(Command::Explore(args)) => explore::run(&args, io),
+            Some(Command::Check(args)) => check::run(&args, io),
             Some(Command::New(args)) => new::run(&args, io),
             Some(Command::Scenario(args)) => scenario::run(&args, io),
             Some(Command::Mcp(args)) => mcp::run(&args, io),
