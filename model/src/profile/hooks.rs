@@ -45,7 +45,7 @@ parameters! {
 /// The documents.
 pub const DOCUMENTED: HookParameters = HookParameters {
     bad_stdout: agent_loop::DOCUMENTED.bad_stdout,
-    json_at_other_exits: doc(false, "hooks reference: JSON output is processed on exit 0 only"),
+    json_at_other_exits: doc(true, "000, definition 4.2: valid JSON at another exit code decides"),
     identity: doc(HandlerIdentity::WholeHandler, "hooks reference: identical handlers run once"),
     managed_before_validation: doc(false, "hooks reference: validation errors precede hooks"),
     stop_like_ignore_on_failure: inferred(false, "changelog 2.1.295: onFailure turns a failure into a block"),
