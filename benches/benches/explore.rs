@@ -111,7 +111,7 @@ fn ours<S: System>(system: &S, threads: usize) -> Sample {
 fn harness(turns: u8, local_hooks: bool) -> Sample {
     let compiled = compiled(turns);
     let setup = Setup { reductions: Reductions { local_hooks }, ..Setup::default() };
-    match Harness::<8>::layout(&compiled, &setup).words() {
+    match Harness::<8>::layout(&compiled, &setup).expect("it fits").words() {
         0..=2 => exact(&Harness::<2>::new(&compiled, &setup).expect("it fits")),
         3..=4 => exact(&Harness::<4>::new(&compiled, &setup).expect("it fits")),
         _ => exact(&Harness::<8>::new(&compiled, &setup).expect("it fits")),

@@ -55,9 +55,12 @@ pub(super) fn observe(
             _ => {}
         }
     }
-    totality(monitor, step, returned_before, broken);
-    let new_turn = step.outputs.iter().any(|output| matches!(output, Output::TurnEnded));
-    let calls_model = step.outputs.iter().any(|output| matches!(output, Output::CallModel));
+    let (mut new_turn, mut calls_model) = (false, false);
+    for output in step.outputs {
+        new_turn |= matches!(output, Output::TurnEnded);
+        calls_model |= matches!(output, Output::CallModel);
+    }
+    totality(monitor, step, returned_before, new_turn, broken);
     if new_turn && calls_model && monitor.returned != crate::agent_loop::hook_mask(turn_size(step)) {
         broken.insert(Invariant::Pair);
     }
@@ -70,7 +73,7 @@ pub(super) fn observe(
     } else {
         forget_ended(monitor, step);
     }
-    *broken = broken.iter().filter(|invariant| enabled.contains(*invariant)).collect();
+    *broken = broken.and(enabled);
 }
 
 /// How many calls the turn has that this step is about: a reply begins a new one.
@@ -173,8 +176,13 @@ fn call_of(step: &Observation<'_>, slot: u8) -> Option<CallRef> {
 }
 
 /// I-TOTAL and I-REFUSAL: a slot that ends in this step returns its one result in this step.
-fn totality(monitor: &Monitor, step: &Observation<'_>, returned_before: u8, broken: &mut InvariantSet) {
-    let turn_ended = step.outputs.iter().any(|output| matches!(output, Output::TurnEnded));
+fn totality(
+    monitor: &Monitor,
+    step: &Observation<'_>,
+    returned_before: u8,
+    turn_ended: bool,
+    broken: &mut InvariantSet,
+) {
     let deferred = |slot: u8| {
         step.outputs.iter().any(|output| {
             matches!(output, Output::Decided { slot: s, decision: Decision::Defer, .. } if *s == slot)
@@ -184,11 +192,11 @@ fn totality(monitor: &Monitor, step: &Observation<'_>, returned_before: u8, brok
     for slot in 0..u8::try_from(turn_size(step)).unwrap_or(u8::MAX) {
         let ended_before = !begins && step.before.slot(slot).is_some_and(|s| s.progress == Progress::Ended);
         let ended_after = turn_ended || step.after.slot(slot).is_some_and(|s| s.progress == Progress::Ended);
-        if ended_before || !ended_after || deferred(slot) {
+        if ended_before || !ended_after {
             continue;
         }
         let newly = monitor.returned & !returned_before & bit(slot) != 0;
-        if !newly {
+        if !newly && !deferred(slot) {
             broken.insert(Invariant::Total);
             if refused(step, slot) {
                 broken.insert(Invariant::Refusal);

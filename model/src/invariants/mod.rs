@@ -189,6 +189,12 @@ impl InvariantSet {
         self.0 |= 1 << invariant as u16;
     }
 
+    /// Those that are in both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -193,7 +193,15 @@ fn one(
         return Ok(report);
     }
     let job = Job { args, loaded, compiled, setup: &setup };
-    match Harness::<8>::layout(compiled, &setup).words() {
+    let words = match Harness::<8>::layout(compiled, &setup) {
+        Ok(layout) => layout.words(),
+        Err(error) => {
+            report.verdict = Verdict::Unknown;
+            report.reason = Some(error.to_string());
+            return Ok(report);
+        }
+    };
+    match words {
         0..=1 => job.search::<1>(report, io),
         2 => job.search::<2>(report, io),
         3..=4 => job.search::<4>(report, io),

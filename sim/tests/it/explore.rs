@@ -84,7 +84,7 @@ fn explored<'a>(compiled: &'a Compiled, reductions: Reductions) -> (Harness<'a, 
 fn packing_keeps_every_reachable_moment_apart() {
     each(&[ProfileName::Documented, ProfileName::ClaudeCode], |_, compiled| {
         let (harness, found) = explored(&compiled, Reductions::default());
-        let layout = Harness::<8>::layout(&compiled, &Setup::default());
+        let layout = Harness::<8>::layout(&compiled, &Setup::default()).expect("it fits");
         for number in 0..found.states() as u32 {
             let packed = found.log().state(number);
             let moment = harness.moment(packed);
@@ -98,7 +98,7 @@ proptest! {
     fn what_is_packed_is_unpacked_again(words: [u64; 8]) {
         let loaded = parse("test.json", EVERYTHING.to_owned()).expect("it parses");
         let compiled = compile(&loaded, ProfileName::Documented, &Place::default()).expect("it compiles");
-        let layout = Harness::<8>::layout(&compiled, &Setup::default());
+        let layout = Harness::<8>::layout(&compiled, &Setup::default()).expect("it fits");
         let moment = layout.unpack(&words);
         if let Ok(packed) = layout.pack::<8>(&moment) {
             prop_assert_eq!(layout.unpack(&packed), moment);

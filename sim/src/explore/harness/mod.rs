@@ -5,5 +5,5 @@ mod codec;
 mod system;
 mod words;
 
-pub use codec::{DoesNotFitError, Layout, Moment};
+pub use codec::{DoesNotFitError, Layout, Moment, TooManyBitsError};
 pub use system::{Harness, HarnessError, Properties, Reductions, Setup};

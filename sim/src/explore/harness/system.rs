@@ -1,6 +1,6 @@
 //! The system itself: unpack a moment, list its choices, take each step, judge it, pack what comes of it.
 
-use super::codec::{DoesNotFitError, Layout, Moment};
+use super::codec::{DoesNotFitError, Layout, Moment, TooManyBitsError};
 use super::words;
 use crate::explore::system::{Choice, Kind, Marks, Property, Step, System};
 use crate::scenario::compile::Compiled;
@@ -48,6 +48,9 @@ pub enum HarnessError {
     /// A value outgrew its field.
     #[error(transparent)]
     DoesNotFit(#[from] DoesNotFitError),
+    /// A part of the state outgrew a word.
+    #[error(transparent)]
+    TooManyBits(#[from] TooManyBitsError),
     /// The packed state is wider than eight words.
     #[error(
         "a packed state takes {words} words of 64 bits, more than 8: fewer parallel calls, servers or hooks fit"
@@ -95,7 +98,19 @@ const DECISIONS: [(DecidedBy, HookDecision); 10] = [
     (DecidedBy::NoGate, HookDecision::Allow),
 ];
 
-/// The phases that a connection can be told to have reached.
+/// Where each pair stands in [`DECISIONS`], by its two numbers.
+const DECISION_INDEX: [[Option<u8>; HookDecision::ALL.len()]; 5] = {
+    let mut table = [[None; HookDecision::ALL.len()]; 5];
+    let mut index = 0;
+    while index < DECISIONS.len() {
+        let (by, decision) = DECISIONS[index];
+        table[by as usize][decision as usize] = Some(index as u8);
+        index += 1;
+    }
+    table
+};
+
+/// The phases that a connection can be told to have reached: all but the first, in the order of declaration.
 const CONNECTIONS: [(ConnPhase, &str); 7] = [
     (ConnPhase::Discovering, "discovering"),
     (ConnPhase::Agreeing, "agreeing"),
@@ -155,15 +170,15 @@ impl Properties {
                 Output::Finish(end) => self.ends + end as usize,
                 Output::Returned { end, .. } => self.calls + end as usize,
                 Output::Decided { decision, by, .. } => {
-                    match DECISIONS.iter().position(|known| *known == (by, decision)) {
-                        Some(index) => self.decisions + index,
+                    match DECISION_INDEX[by as usize][decision as usize] {
+                        Some(index) => self.decisions + index as usize,
                         None => continue,
                     }
                 }
                 Output::ServerChanged { phase, .. } => {
-                    match CONNECTIONS.iter().position(|(known, _)| *known == phase) {
-                        Some(index) => self.connections + index,
-                        None => continue,
+                    match phase as usize {
+                        0 => continue,
+                        index => self.connections + index - 1,
                     }
                 }
                 _ => continue,
@@ -196,7 +211,7 @@ impl<'a, const W: usize> Harness<'a, W> {
         if let Some(what) = world.unmodelled.first() {
             return Err(HarnessError::Unmodelled(what.clone()));
         }
-        let layout = Self::layout(compiled, setup);
+        let layout = Self::layout(compiled, setup)?;
         let words = layout.words();
         if words > W {
             return Err(HarnessError::TooWide { words });
@@ -217,7 +232,10 @@ impl<'a, const W: usize> Harness<'a, W> {
     }
 
     /// The layout of a compiled scenario's states.
-    pub fn layout(compiled: &Compiled, setup: &Setup) -> Layout {
+    ///
+    /// # Errors
+    /// [`TooManyBitsError`] when a part of the state outgrows a word.
+    pub fn layout(compiled: &Compiled, setup: &Setup) -> Result<Layout, TooManyBitsError> {
         let (config, world) = (compiled.session.config(), &compiled.world);
         Layout::new(config, &world.counter_bounds(), setup.most_requests, rewrites(world))
     }
@@ -345,7 +363,7 @@ impl<const W: usize> System for Harness<'_, W> {
             };
             let broken = observe(self.enabled, &mut next.monitor, &observation);
             self.world.apply(self.config, &moment.state, answer, &mut next.world);
-            match self.layout.pack(&next) {
+            match self.layout.pack_after(&moment, packed, &next) {
                 Ok(state) => {
                     emit(Step {
                         choice: Choice(index),
