@@ -376,7 +376,7 @@ pub(super) fn server_lost(
 }
 
 /// Whether a dead server is started anew by the next call to it.
-pub(super) fn restarts(config: &Config) -> bool {
+pub fn restarts(config: &Config) -> bool {
     config.profile.agent_loop.server_death.value == ServerDeath::RestartOnCall
 }
 

@@ -17,7 +17,7 @@ mod io;
 mod state;
 mod step;
 
-pub use call::mask as hook_mask;
+pub use call::{mask as hook_mask, restarts as restarts_servers};
 pub use config::{
     CallInfo, CallRef, Config, Hook, HookList, HookRef, Limits, LoopEvent, ReplyInfo, ReplyRef, RuleAnswer,
     Server, ServerRef, Tool, ToolRef,

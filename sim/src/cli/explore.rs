@@ -175,7 +175,8 @@ fn one(
     } else {
         args.invariant.iter().copied().collect()
     };
-    let setup = Setup { invariants, reductions: Reductions { local_hooks: args.reduce }, ..Setup::default() };
+    let reductions = if args.reduce { Reductions::ALL } else { Reductions::NONE };
+    let setup = Setup { invariants, reductions, ..Setup::default() };
     let mut report = Report::new(loaded, profile);
     if loaded.scenario.explore.is_some_and(|explore| explore.skip) {
         report.verdict = Verdict::Skipped;
@@ -256,7 +257,30 @@ impl Job<'_> {
             report.reason = Some(failure.to_string());
             return Ok(report);
         }
-        self.judge(&harness, found, &mut report, io)?;
+        if self.setup.reductions == Reductions::NONE {
+            self.judge(&harness, found, &mut report, io)?;
+            return Ok(report);
+        }
+        // What is told and saved is a run of the whole system, where every call keeps its place.
+        let plain = Setup { reductions: Reductions::NONE, ..*self.setup };
+        let plain: Harness<'_, W> = match Harness::new(self.compiled, &plain) {
+            Ok(plain) => plain,
+            Err(error) => return Err(CliError::input(error.to_string())),
+        };
+        let mut lifted = Vec::with_capacity(found.len());
+        for (found, verdict) in found {
+            let whole = found.as_ref().map(|found| harness.lift(&plain, found));
+            match whole {
+                Some(None) => {
+                    report.verdict = Verdict::Unknown;
+                    report.reason = Some("a run of the reduced search is no run of the whole one: report this".to_owned());
+                    return Ok(report);
+                }
+                Some(whole) => lifted.push((whole, verdict)),
+                None => lifted.push((None, verdict)),
+            }
+        }
+        self.judge(&plain, lifted, &mut report, io)?;
         Ok(report)
     }
 

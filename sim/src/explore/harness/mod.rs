@@ -2,6 +2,7 @@
 //! the same invariants and the same choices as in every other world, with payloads left out.
 
 mod codec;
+mod symmetry;
 mod system;
 mod words;
 

@@ -1,7 +1,9 @@
 //! The system itself: unpack a moment, list its choices, take each step, judge it, pack what comes of it.
 
 use super::codec::{DoesNotFitError, Layout, Moment, TooManyBitsError};
+use super::symmetry::Symmetry;
 use super::words;
+use crate::explore::Found;
 use crate::explore::system::{Choice, Kind, Marks, Property, Step, System};
 use crate::scenario::compile::Compiled;
 use crate::world::closed::{Choice as Answer, ClosedWorld, Request};
@@ -23,6 +25,18 @@ pub struct Reductions {
     /// steps. Off where it would not be sound: with an interrupt (which cuts hooks off), with rewriting hooks (the last
     /// to finish wins), where hooks run one after the other, and for hooks whose behaviour changes from run to run.
     pub local_hooks: bool,
+    /// While the session waits for its servers, each answers its own connection only, and nothing else can happen: the
+    /// servers answer one after the other. Off with an interrupt.
+    pub local_servers: bool,
+    /// Moments that differ only in which of several alike calls, hooks or idle servers is which are one.
+    pub symmetry: bool,
+}
+
+impl Reductions {
+    /// No reduction: every step of every moment.
+    pub const NONE: Self = Self { local_hooks: false, local_servers: false, symmetry: false };
+    /// All of them.
+    pub const ALL: Self = Self { local_hooks: true, local_servers: true, symmetry: true };
 }
 
 /// What is to be explored, and how.
@@ -198,6 +212,8 @@ pub struct Harness<'a, const W: usize> {
     enabled: InvariantSet,
     properties: Properties,
     local_hooks: bool,
+    local_servers: bool,
+    symmetry: Option<Symmetry>,
     failure: OnceLock<HarnessError>,
 }
 
@@ -227,6 +243,12 @@ impl<'a, const W: usize> Harness<'a, W> {
             enabled,
             properties: Properties::new(enabled),
             local_hooks: setup.reductions.local_hooks && sound,
+            local_servers: setup.reductions.local_servers && world.interrupt.is_none(),
+            symmetry: setup
+                .reductions
+                .symmetry
+                .then(|| Symmetry::new(config, world))
+                .filter(|symmetry| !symmetry.is_trivial()),
             failure: OnceLock::new(),
         })
     }
@@ -267,6 +289,41 @@ impl<'a, const W: usize> Harness<'a, W> {
         answers
     }
 
+    /// The canonical form of a packed moment under the symmetry in force; itself without one.
+    pub fn canonical(&self, state: &[u64; W]) -> [u64; W] {
+        let Some(symmetry) = &self.symmetry else { return *state };
+        let mut moment = self.moment(state);
+        symmetry.sort(&mut moment);
+        self.layout.pack(&moment).unwrap_or(*state)
+    }
+
+    /// A schedule of this system as one of `plain`, the same system without reductions: with symmetry a choice here is
+    /// a choice among sorted calls, there among calls in their places. `None` when some step has no counterpart, which
+    /// would show that a reduction is not sound.
+    pub fn lift(&self, plain: &Self, found: &Found) -> Option<Found> {
+        let (mut here, mut there) = (self.start(), plain.start());
+        let mut schedule = Vec::with_capacity(found.schedule.len());
+        for choice in &found.schedule {
+            let mut taken = None;
+            self.successors(&here, &mut |step| {
+                if step.choice == *choice {
+                    taken.get_or_insert(step);
+                }
+            });
+            let taken = taken?;
+            let mut counterpart = None;
+            plain.successors(&there, &mut |step| {
+                if step.marks == taken.marks && self.canonical(&step.state) == taken.state {
+                    counterpart.get_or_insert(step);
+                }
+            });
+            let counterpart = counterpart?;
+            schedule.push(counterpart.choice);
+            (here, there) = (taken.state, counterpart.state);
+        }
+        Some(Found { start: found.start, schedule })
+    }
+
     /// The picks that a recorded run is replayed by: the choices at moments with more than one.
     pub fn picks(&self, schedule: &[Choice]) -> Vec<u16> {
         let mut picks = Vec::new();
@@ -301,12 +358,15 @@ impl<'a, const W: usize> Harness<'a, W> {
 
     /// Which choices are taken under the reductions: all, or those of one hook only.
     fn kept(&self, state: &State, answers: &[Answer]) -> Option<Request> {
+        if self.local_servers && state.phase == Phase::Connecting {
+            return answers.first().map(|answer| answer.request);
+        }
         if !self.local_hooks || state.phase != Phase::Calls {
             return None;
         }
         let waiting = |slot: u8| {
             state.slot(slot).is_some_and(|slot| {
-                matches!(slot.progress, Progress::Stage(_)) && slot.pending.count_ones() > 1
+                matches!(slot.progress, Progress::Stage(_) | Progress::After) && slot.pending.count_ones() > 1
             })
         };
         answers.iter().map(|answer| answer.request).find(|request| match request {
@@ -363,6 +423,9 @@ impl<const W: usize> System for Harness<'_, W> {
             };
             let broken = observe(self.enabled, &mut next.monitor, &observation);
             self.world.apply(self.config, &moment.state, answer, &mut next.world);
+            if let Some(symmetry) = &self.symmetry {
+                symmetry.sort(&mut next);
+            }
             match self.layout.pack_after(&moment, packed, &next) {
                 Ok(state) => {
                     emit(Step {
