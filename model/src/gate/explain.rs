@@ -6,7 +6,9 @@ use super::mode::Mode;
 use super::permission::{By, Permission, Policy, Workspace, permission};
 use super::pipeline::{Outcome, Session};
 use super::rule::Behaviour;
+use super::tools::ToolTable;
 use crate::hooks::HookDecision;
+use crate::profile::gate::GateParameters;
 use crate::sources::merge::Merged;
 use crate::sources::settings::Level;
 use serde::Serialize;
@@ -17,24 +19,36 @@ const RULE_LIMIT: usize = 2_000;
 
 /// The rules that match the call when each stands alone, in the order of the files.
 pub fn matching_rules(session: &Session, facts: &dyn Facts, tool: &str, input: &Value) -> Vec<u32> {
-    let mut found = Vec::new();
-    let mut alone = Workspace { mode: Mode::Default, ..session.workspace.clone() };
+    let rules = session.merged.rules.iter().enumerate().take(RULE_LIMIT);
+    rules
+        .filter(|(index, _)| {
+            let setting = (&session.merged, &session.workspace, &session.policy.tools);
+            matches_alone(setting, &session.profile.gate, *index, facts, tool, input)
+        })
+        .map(|(index, _)| u32::try_from(index).unwrap_or(u32::MAX))
+        .collect()
+}
+
+/// Whether a rule of the settings matches the call when it stands alone, whatever the mode.
+pub fn matches_alone(
+    (merged, workspace, tools): (&Merged, &Workspace, &ToolTable),
+    parameters: &GateParameters,
+    rule: usize,
+    facts: &dyn Facts,
+    tool: &str,
+    input: &Value,
+) -> bool {
+    let mut alone = Workspace { mode: Mode::Default, ..workspace.clone() };
     alone.plan_with_auto = false;
-    for (index, rule) in session.merged.rules.iter().enumerate().take(RULE_LIMIT) {
-        let one =
-            Merged { rules: vec![rule.clone()], files: session.merged.files.clone(), ..Merged::default() };
-        let policy = Policy::new(&one, &alone.bases(), session.policy.tools.clone(), &session.profile.gate);
-        let matches = policy.removed_by(tool).is_some()
-            || match permission(&policy, &alone, facts, tool, input).by {
-                By::Rule(_) => true,
-                By::Parts(rules) => !rules.is_empty(),
-                _ => false,
-            };
-        if matches {
-            found.push(u32::try_from(index).unwrap_or(u32::MAX));
+    let rules = merged.rules.get(rule).cloned().into_iter().collect();
+    let one = Merged { rules, files: merged.files.clone(), ..Merged::default() };
+    let policy = Policy::new(&one, &alone.bases(), tools.clone(), parameters);
+    policy.removed_by(tool).is_some()
+        || match permission(&policy, &alone, facts, tool, input).by {
+            By::Rule(_) => true,
+            By::Parts(rules) => !rules.is_empty(),
+            _ => false,
         }
-    }
-    found
 }
 
 /// A change and what it makes of the decision.

@@ -5,7 +5,6 @@ pub mod check;
 pub mod completions;
 pub mod cost;
 pub mod explore;
-mod explore_output;
 pub mod gate;
 pub mod hook;
 mod hook_play;

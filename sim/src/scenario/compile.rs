@@ -64,19 +64,23 @@ impl Default for Place {
 /// # Errors
 /// What in the scenario cannot be compiled, with its place.
 pub fn compile(loaded: &Loaded, profile: ProfileName, place: &Place) -> Result<Compiled, Box<ScenarioError>> {
-    Compiler { loaded, profile: profile.profile(), place }.compile()
+    Compiler::new(loaded, profile, place).compile()
 }
 
 /// Compiles one entry at a JSON pointer.
 type CompileEntry<'f, 'e, E, A> = &'f mut dyn FnMut(&'e E, &str) -> Result<A, Box<ScenarioError>>;
 
-struct Compiler<'a> {
+pub(super) struct Compiler<'a> {
     loaded: &'a Loaded,
     profile: Profile,
     place: &'a Place,
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
+    pub(super) fn new(loaded: &'a Loaded, profile: ProfileName, place: &'a Place) -> Self {
+        Self { loaded, profile: profile.profile(), place }
+    }
+
     fn error(&self, pointer: &str, message: impl Into<String>) -> Box<ScenarioError> {
         ScenarioError::at_pointer(&self.loaded.file, &self.loaded.text, pointer, message)
     }
@@ -181,7 +185,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn scripts(&self) -> Result<BTreeMap<String, ServerScript>, Box<ScenarioError>> {
+    pub(super) fn scripts(&self) -> Result<BTreeMap<String, ServerScript>, Box<ScenarioError>> {
         let servers = &self.loaded.scenario.world.servers;
         servers
             .iter()
@@ -216,7 +220,7 @@ impl Compiler<'_> {
         names
     }
 
-    fn rules(
+    pub(super) fn rules(
         &self,
         scripts: &BTreeMap<String, ServerScript>,
     ) -> Result<(SettingsRules, merge::Merged, Workspace), Box<ScenarioError>> {

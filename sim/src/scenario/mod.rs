@@ -9,6 +9,7 @@ pub mod load;
 mod rules;
 mod servers;
 pub mod shipped;
+pub mod vacuity;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

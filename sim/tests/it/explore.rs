@@ -53,6 +53,37 @@ fn a_bound_is_told_and_under_require_complete_not_judged() {
     assert_eq!(command(&["explore", "--max-states", "2", "--require-complete"]).0, Exit::CannotJudge);
 }
 
+#[test]
+fn a_checked_reduction_tells_what_it_saved_and_walks_go_on_beyond_a_bound() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("alike.json");
+    std::fs::write(&file, ALIKE).expect("written");
+    let file = file.to_str().expect("a path");
+    let (exit, text) = command(&["explore", file, "--reduce=checked"]);
+    assert_eq!(exit, Exit::Holds, "{text}");
+    assert!(text.contains("states without reductions, ") && text.contains("the same verdicts"), "{text}");
+    assert!(text.contains("allow rule `Grep` (project) matches no call that the assistant makes"), "{text}");
+    let bounded = ["explore", file, "--max-states", "20", "--simulate", "50", "--seed", "3"];
+    let (exit, text) = command(&bounded);
+    assert_eq!(exit, Exit::Holds, "{text}");
+    assert!(text.contains("50 random walks of at most 1000 steps beyond it (seed 3)"), "{text}");
+    assert!(text.contains(" bounded, "), "{text}");
+    // Walks find what the bounded search does not reach: here a hook that lifts a rule, deep in the second turn.
+    std::fs::write(file, ALIKE.replace(r#""allow": ["Read", "Grep"]"#, r#""deny": ["Read"]"#)
+        .replacen(r#"{"exit": 2}"#, r#"{"exit": 0, "stdout": "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\"}}"}"#, 1))
+        .expect("written");
+    let arguments = |simulate: bool| {
+        let mut arguments = vec!["explore", file, "--max-depth", "3", "--profile", "teaching"];
+        if simulate {
+            arguments.extend(["--simulate", "50"]);
+        }
+        arguments
+    };
+    assert_eq!(command(&arguments(false)).0, Exit::Holds);
+    let (exit, text) = command(&arguments(true));
+    assert_eq!(exit, Exit::Refuted, "{text}");
+}
+
 /// Every shipped scenario that can be explored, and some of this file, in each of the profiles given. The teaching
 /// profile knows no turn limit: there, request ids may outgrow any bound.
 fn each(profiles: &[ProfileName], mut look: impl FnMut(&Loaded, Compiled)) {
@@ -119,7 +150,10 @@ fn reductions_change_no_verdict_and_no_state_between_turns() {
     each(&ProfileName::ALL, |loaded, compiled| {
         let compiled = &compiled;
         let config = compiled.session.config();
-        if config.profile.name == ProfileName::Teaching && compiled.world.repeats && !config.servers.is_empty() {
+        if config.profile.name == ProfileName::Teaching
+            && compiled.world.repeats
+            && !config.servers.is_empty()
+        {
             return;
         }
         let (full, whole) = explored(compiled, Reductions::NONE);
@@ -160,7 +194,7 @@ const ALIKE: &str = r#"{
   "title": "Alike",
   "harness": {
     "settings": {"project": {
-      "permissions": {"allow": ["Read"]},
+      "permissions": {"allow": ["Read", "Grep"]},
       "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
         {"type": "command", "command": "guard"}, {"type": "command", "command": "twin"}]}]}}},
     "limits": {"max_turns": 2}

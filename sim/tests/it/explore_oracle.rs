@@ -6,9 +6,77 @@
 
 use stateright::{Checker as _, Model};
 use std::sync::{Arc, Mutex};
+use windtunnel::explore::harness::{Harness, Setup};
 use windtunnel::explore::toys::call_loop::{CallLoop, Reductions};
 use windtunnel::explore::toys::two_phase::TwoPhase;
 use windtunnel::explore::{Choice, Exploration, Marks, Options, Property, Step, System, explore};
+use windtunnel::scenario::compile::{Compiled, Place, compile};
+use windtunnel::scenario::shipped;
+
+/// A shipped scenario in one profile, as a system that owns what it explores: Stateright wants `'static`. The compiled
+/// scenario is leaked, once a test.
+#[derive(Clone, Copy)]
+struct Shipped(&'static Harness<'static, 8>);
+
+impl Shipped {
+    fn new(compiled: Compiled) -> Self {
+        let compiled: &'static Compiled = Box::leak(Box::new(compiled));
+        let harness = Harness::new(compiled, &Setup::default()).expect("it can be explored");
+        Self(Box::leak(Box::new(harness)))
+    }
+}
+
+impl System for Shipped {
+    type State = [u64; 8];
+
+    fn initial(&self, emit: &mut impl FnMut([u64; 8])) {
+        self.0.initial(emit);
+    }
+
+    fn successors(&self, state: &[u64; 8], emit: &mut impl FnMut(Step<[u64; 8]>)) {
+        self.0.successors(state, emit);
+    }
+
+    fn properties(&self) -> &[Property] {
+        self.0.properties()
+    }
+
+    fn marks(&self, state: &[u64; 8]) -> Marks {
+        self.0.marks(state)
+    }
+
+    fn choices(&self) -> u16 {
+        self.0.choices()
+    }
+
+    fn label(&self, state: &[u64; 8], choice: Choice) -> String {
+        self.0.label(state, choice)
+    }
+
+    fn fields(&self, state: &[u64; 8]) -> Vec<(String, String)> {
+        self.0.fields(state)
+    }
+}
+
+/// States, transitions, depth and the set of broken invariants and reached outcomes, by two engines.
+#[test]
+fn stateright_agrees_on_every_shipped_scenario_in_each_of_its_profiles() {
+    let mut agreed = 0;
+    for loaded in shipped::all().expect("shipped scenarios parse") {
+        for profile in loaded.profiles(None).expect("known profiles") {
+            let compiled = compile(&loaded, profile, &Place::default()).expect("shipped scenarios compile");
+            let skipped = loaded.scenario.explore.is_some_and(|explore| explore.skip)
+                || !compiled.world.unmodelled.is_empty()
+                || compiled.world.handshakes.iter().any(Option::is_none);
+            if !skipped {
+                agree(Shipped::new(compiled));
+                agreed += 1;
+            }
+        }
+    }
+    println!("{agreed} searches agree");
+    assert!(agreed >= 50, "only {agreed} searches");
+}
 
 /// A system behind Stateright's trait. Its properties are function pointers, so the marks are gathered on the side.
 struct Peer<S> {

@@ -198,7 +198,10 @@ impl Layout {
             self.servers.iter().zip(old.servers.iter().zip(&new.servers)).take(widths.servers)
         {
             if old != new {
-                part.set(&mut words, Pack::part(&mut over, |bits| walk_connection(bits, widths, &mut { *new })));
+                part.set(
+                    &mut words,
+                    Pack::part(&mut over, |bits| walk_connection(bits, widths, &mut { *new })),
+                );
             }
         }
         let monitor = &mut { after.monitor };
@@ -312,11 +315,7 @@ struct Room {
 }
 
 impl Room {
-    fn take(
-        &mut self,
-        part: &'static str,
-        walk: impl FnOnce(&mut Count),
-    ) -> Result<Part, TooManyBitsError> {
+    fn take(&mut self, part: &'static str, walk: impl FnOnce(&mut Count)) -> Result<Part, TooManyBitsError> {
         let mut count = Count { bits: 0 };
         walk(&mut count);
         let width = count.bits;

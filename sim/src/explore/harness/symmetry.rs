@@ -31,7 +31,8 @@ impl Symmetry {
     /// The symmetry of a compiled scenario.
     pub(super) fn new(config: &Config, world: &ClosedWorld) -> Self {
         // Hooks that run one after the other have places.
-        let in_parallel = config.profile.agent_loop.hook_combination.value == HookCombination::ParallelLattice;
+        let in_parallel =
+            config.profile.agent_loop.hook_combination.value == HookCombination::ParallelLattice;
         let alike = |a: HookRef, b: HookRef| in_parallel && hooks_alike(config, world, a, b);
         let hooks = |info: &CallInfo| {
             [&info.before, &info.after, &info.after_failure].map(|list| classes(list, alike))
@@ -123,10 +124,10 @@ impl Symmetry {
             monitor.fired[position] = *fired;
         }
         for (n, mask) in masks.into_iter().enumerate() {
-            let sorted =
-                columns.iter().enumerate().fold(0u8, |bits, (position, column)| {
-                    bits | (column.2 >> n & 1) << position
-                });
+            let sorted = columns
+                .iter()
+                .enumerate()
+                .fold(0u8, |bits, (position, column)| bits | (column.2 >> n & 1) << position);
             // What lies beyond the sorted calls stays.
             let below = ((1u16 << started) - 1) as u8;
             *mask = *mask & !below | sorted;

@@ -189,12 +189,10 @@ impl Properties {
                         None => continue,
                     }
                 }
-                Output::ServerChanged { phase, .. } => {
-                    match phase as usize {
-                        0 => continue,
-                        index => self.connections + index - 1,
-                    }
-                }
+                Output::ServerChanged { phase, .. } => match phase as usize {
+                    0 => continue,
+                    index => self.connections + index - 1,
+                },
                 _ => continue,
             };
             marks = marks.and(Marks::of(index));

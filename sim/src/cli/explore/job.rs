@@ -1,237 +1,40 @@
-//! `windtunnel explore`: every reachable state of scenarios, with shortest counterexamples.
+//! One search: one scenario in one profile, judged.
 
-use super::explore_output::{Report, Termination, Violation, Witness, draw, print, save};
-use super::{CliError, Exit, Format, Io, write_json};
-use crate::explore::harness::{Harness, HarnessError, Reductions, Setup};
-use crate::explore::{Bounds, Exploration, Found, Kind, Options, cycles, explore, export, shows, sweep};
-use crate::scenario::compile::{Compiled, Place, compile};
-use crate::scenario::load::{Loaded, load_paths};
-use crate::scenario::shipped;
-use std::path::PathBuf;
+use super::output::{Report, Simulated, Termination, Violation, Witness, draw, save};
+use super::{ExploreArgs, Reduce, cpu_seconds};
+use crate::cli::{CliError, Io};
+use crate::explore::harness::{Harness, Reductions, Setup};
+use crate::explore::{
+    Bounds, Exploration, Found, Kind, Options, Walks, cycles, explore, export, shows, sweep, walk,
+};
+use crate::scenario::compile::{Compiled, Place};
+use crate::scenario::load::Loaded;
+use crate::scenario::vacuity::unmatched_rules;
 use std::time::Duration;
 use windtunnel_model::agent_loop::Input;
-use windtunnel_model::invariants::{Invariant, InvariantSet};
-use windtunnel_model::profile::ProfileName;
+use windtunnel_model::invariants::Invariant;
 use windtunnel_model::verdict::Verdict;
 
-/// Arguments of `explore`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  windtunnel explore                                    every scenario that ships
-  windtunnel explore my.json --profile teaching --save failures
-  windtunnel explore my.json --invariant I-DENY --graph states.svg
-  windtunnel explore my.json --witness call:refused_by_hook")]
-pub struct ExploreArgs {
-    /// Scenario files and folders; without any, the scenarios that ship.
-    paths: Vec<PathBuf>,
-    /// Judge this invariant only (may be given more than once); default: all that need no payloads.
-    #[arg(long, value_name = "I")]
-    invariant: Vec<Invariant>,
-    /// Ask whether this can happen, e.g. `end:completed`, `call:timed_out`; refuted where it cannot.
-    #[arg(long, value_name = "W")]
-    witness: Vec<String>,
-    /// The profile, instead of those that each scenario names (default: documented).
-    #[arg(long, value_name = "P")]
-    profile: Option<ProfileName>,
-    /// Write the state graph of the (only) scenario: .dot, .svg, .aut or .graphml.
-    #[arg(long, value_name = "FILE")]
-    graph: Option<PathBuf>,
-    /// Where counterexamples are saved: as a scenario that `run` replays, as text, as an ITF trace and as a drawing.
-    #[arg(long, value_name = "DIR")]
-    save: Option<PathBuf>,
-    /// Threads of one search; the result is the same for each number.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
-    threads: u8,
-    /// Stop at so many states.
-    #[arg(long, value_name = "N")]
-    max_states: Option<u64>,
-    /// Stop when the visited set takes so many bytes.
-    #[arg(long, value_name = "BYTES")]
-    max_memory: Option<usize>,
-    /// Take no more steps than this.
-    #[arg(long, value_name = "N")]
-    max_depth: Option<u32>,
-    /// Stop a search after so many seconds.
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<u64>,
-    /// Keep 64-bit fingerprints instead of states: for what does not fit. The odds of a collision are printed.
-    #[arg(long)]
-    fingerprint: bool,
-    /// Leave out steps that change no verdict. Counterexamples may then be longer than the shortest.
-    #[arg(long)]
-    reduce: bool,
-    /// A search that a bound ended counts as not judged: exit code 2.
-    #[arg(long)]
-    require_complete: bool,
-    /// The output format.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-}
-
-/// Explores.
-///
-/// # Errors
-/// When a scenario cannot be read, a witness has no such name, or something cannot be written.
-pub fn run(args: &ExploreArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let scenarios = if args.paths.is_empty() {
-        shipped::all().map_err(|error| vec![*error])
-    } else {
-        load_paths(&args.paths, &io.cwd)
-    };
-    let scenarios = match scenarios {
-        Ok(scenarios) => scenarios,
-        Err(errors) => return super::run::report_errors(&errors, io),
-    };
-    let jobs = jobs(args, &scenarios)?;
-    if args.graph.is_some() && jobs.len() != 1 {
-        return Err(CliError::with_hint(
-            format!("--graph draws one search, found {} (scenario × profile)", jobs.len()),
-            "name one scenario and, with --profile, one profile",
-        ));
-    }
-    let mut reports = Vec::with_capacity(jobs.len());
-    for (loaded, profile) in jobs {
-        let report = match compile(loaded, profile, &Place::default()) {
-            Ok(compiled) => one(args, loaded, profile, &compiled, io)?,
-            Err(error) => return super::run::report_errors(&[*error], io),
-        };
-        if args.format == Format::Text {
-            print(&report, io)?;
-        }
-        reports.push(report);
-    }
-    let exit = exit(args, &reports);
-    if args.format == Format::Json {
-        write_json(io, "explore", &serde_json::json!({ "scenarios": reports }))?;
-    } else {
-        summary(&reports, io)?;
-    }
-    Ok(exit)
-}
-
-fn exit(args: &ExploreArgs, reports: &[Report]) -> Exit {
-    if reports.iter().any(|report| report.verdict == Verdict::Refuted && !report.expected) {
-        return Exit::Refuted;
-    }
-    let open = |verdict| verdict == Verdict::Unknown || verdict == Verdict::Bounded && args.require_complete;
-    if reports.iter().any(|report| open(report.verdict)) { Exit::CannotJudge } else { Exit::Holds }
-}
-
-fn jobs<'a>(args: &ExploreArgs, scenarios: &'a [Loaded]) -> Result<Vec<(&'a Loaded, ProfileName)>, CliError> {
-    let mut jobs = Vec::new();
-    for loaded in scenarios {
-        let profiles = loaded
-            .profiles(args.profile)
-            .map_err(|error| CliError::input(format!("{}: {error}", loaded.file)))?;
-        jobs.extend(profiles.into_iter().map(|profile| (loaded, profile)));
-    }
-    Ok(jobs)
-}
-
-fn summary(reports: &[Report], io: &mut Io<'_>) -> std::io::Result<()> {
-    let count = |verdict| reports.iter().filter(|report| report.verdict == verdict).count();
-    let states: u64 = reports.iter().map(|report| report.states).sum();
-    let cpu: f64 = reports.iter().map(|report| report.cpu_seconds).sum();
-    writeln!(
-        io.stdout,
-        "\n{} hold, {} refuted, {} bounded, {} unknown, {} skipped; {states} states, {cpu:.2} cpu-s",
-        count(Verdict::Holds),
-        count(Verdict::Refuted),
-        count(Verdict::Bounded),
-        count(Verdict::Unknown),
-        count(Verdict::Skipped)
-    )?;
-    let shown = |name: &str| reports.iter().any(|report| report.coverage.iter().any(|shown| shown == name));
-    let all: Vec<&str> =
-        reports.iter().flat_map(|report| report.every_witness.iter().map(String::as_str)).collect();
-    let mut missing: Vec<&str> = all.into_iter().filter(|name| !shown(name)).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    let total = reports.first().map_or(0, |report| report.every_witness.len());
-    writeln!(io.stdout, "coverage: {} of {total} outcomes are reached", total - missing.len())?;
-    if !missing.is_empty() {
-        writeln!(io.stdout, "never reached: {}", missing.join(", "))?;
-    }
-    Ok(())
-}
-
-/// Processor seconds of this process so far.
-fn cpu_seconds() -> f64 {
-    use nix::sys::resource::{UsageWho, getrusage};
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return 0.0 };
-    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    seconds(usage.user_time()) + seconds(usage.system_time())
-}
-
-fn one(
-    args: &ExploreArgs,
-    loaded: &Loaded,
-    profile: ProfileName,
-    compiled: &Compiled,
-    io: &mut Io<'_>,
-) -> Result<Report, CliError> {
-    let invariants: InvariantSet = if args.invariant.is_empty() {
-        InvariantSet::all()
-    } else {
-        args.invariant.iter().copied().collect()
-    };
-    let reductions = if args.reduce { Reductions::ALL } else { Reductions::NONE };
-    let setup = Setup { invariants, reductions, ..Setup::default() };
-    let mut report = Report::new(loaded, profile);
-    if loaded.scenario.explore.is_some_and(|explore| explore.skip) {
-        report.verdict = Verdict::Skipped;
-        report.reason = Some("the scenario asks not to be explored".to_owned());
-        return Ok(report);
-    }
-    if compiled.world.handshakes.iter().any(Option::is_none) {
-        report.verdict = Verdict::Skipped;
-        report.reason = Some("a server has no script: only the process world can answer for it".to_owned());
-        return Ok(report);
-    }
-    if let Some(what) = compiled.world.unmodelled.first() {
-        report.verdict = Verdict::Skipped;
-        report.reason = Some(format!("only the process world can play it: {what}"));
-        return Ok(report);
-    }
-    let job = Job { args, loaded, compiled, setup: &setup };
-    let words = match Harness::<8>::layout(compiled, &setup) {
-        Ok(layout) => layout.words(),
-        Err(error) => {
-            report.verdict = Verdict::Unknown;
-            report.reason = Some(error.to_string());
-            return Ok(report);
-        }
-    };
-    match words {
-        0..=1 => job.search::<1>(report, io),
-        2 => job.search::<2>(report, io),
-        3..=4 => job.search::<4>(report, io),
-        5..=8 => job.search::<8>(report, io),
-        words => {
-            report.verdict = Verdict::Unknown;
-            report.reason = Some(HarnessError::TooWide { words }.to_string());
-            Ok(report)
-        }
-    }
-}
+/// The most steps of one walk beyond the bound.
+const WALK_STEPS: u32 = 1_000;
 
 /// One search.
-struct Job<'a> {
-    args: &'a ExploreArgs,
-    loaded: &'a Loaded,
-    compiled: &'a Compiled,
-    setup: &'a Setup,
+pub(super) struct Job<'a> {
+    pub(super) args: &'a ExploreArgs,
+    pub(super) loaded: &'a Loaded,
+    pub(super) compiled: &'a Compiled,
+    pub(super) setup: &'a Setup,
 }
 
 impl Job<'_> {
-    fn search<const W: usize>(&self, mut report: Report, io: &mut Io<'_>) -> Result<Report, CliError> {
+    pub(super) fn search<const W: usize>(
+        &self,
+        mut report: Report,
+        io: &mut Io<'_>,
+    ) -> Result<Report, CliError> {
         let harness: Harness<'_, W> = match Harness::new(self.compiled, self.setup) {
             Ok(harness) => harness,
-            Err(error) => {
-                report.verdict = Verdict::Unknown;
-                report.reason = Some(error.to_string());
-                return Ok(report);
-            }
+            Err(error) => return Ok(report.unknown(error.to_string())),
         };
         let own = self.loaded.scenario.explore.unwrap_or_default();
         let bounds = Bounds {
@@ -241,7 +44,7 @@ impl Job<'_> {
             timeout: self.args.timeout.map(Duration::from_secs),
         };
         let before = cpu_seconds();
-        let found = if self.args.fingerprint {
+        let mut found = if self.args.fingerprint {
             self.swept(&harness, bounds, &mut report)
         } else {
             let options = Options { bounds, threads: usize::from(self.args.threads) };
@@ -253,35 +56,66 @@ impl Job<'_> {
             report.cpu_seconds = cpu_seconds() - before;
         }
         if let Some(failure) = harness.failure() {
-            report.verdict = Verdict::Unknown;
-            report.reason = Some(failure.to_string());
-            return Ok(report);
-        }
-        if self.setup.reductions == Reductions::NONE {
-            self.judge(&harness, found, &mut report, io)?;
-            return Ok(report);
+            return Ok(report.unknown(failure.to_string()));
         }
         // What is told and saved is a run of the whole system, where every call keeps its place.
-        let plain = Setup { reductions: Reductions::NONE, ..*self.setup };
-        let plain: Harness<'_, W> = match Harness::new(self.compiled, &plain) {
-            Ok(plain) => plain,
-            Err(error) => return Err(CliError::input(error.to_string())),
+        let whole = Setup { reductions: Reductions::NONE, ..*self.setup };
+        let whole: Harness<'_, W> = match Harness::new(self.compiled, &whole) {
+            Ok(whole) => whole,
+            Err(error) => return Ok(report.unknown(error.to_string())),
         };
-        let mut lifted = Vec::with_capacity(found.len());
-        for (found, verdict) in found {
-            let whole = found.as_ref().map(|found| harness.lift(&plain, found));
-            match whole {
-                Some(None) => {
-                    report.verdict = Verdict::Unknown;
-                    report.reason = Some("a run of the reduced search is no run of the whole one: report this".to_owned());
-                    return Ok(report);
-                }
-                Some(whole) => lifted.push((whole, verdict)),
-                None => lifted.push((None, verdict)),
+        if self.setup.reductions != Reductions::NONE {
+            for (found, _) in &mut found {
+                let Some(first) = found.as_ref() else { continue };
+                let Some(lifted) = harness.lift(&whole, first) else {
+                    return Ok(report.unknown("a run of the reduced search is no run of the whole one"));
+                };
+                *found = Some(lifted);
             }
         }
-        self.judge(&plain, lifted, &mut report, io)?;
+        if self.args.reduce == Some(Reduce::Checked) {
+            let full = explore(&whole, &Options { bounds, ..Options::default() });
+            if full.stopped().is_none() {
+                let agree =
+                    found.iter().enumerate().all(|(index, (_, verdict))| full.verdict(index) == *verdict);
+                if !agree {
+                    return Ok(report.unknown("the reduced search and the whole one judge differently"));
+                }
+                report.whole_states = Some(full.states());
+            }
+        }
+        if let (Some(runs), Some(_)) = (self.args.simulate, report.stopped) {
+            self.simulated(&whole, runs, &mut found, &mut report);
+        }
+        self.judge(&whole, found, &mut report, io)?;
         Ok(report)
+    }
+
+    /// Random walks where a bound ended the search: what they meet refutes (or shows), what they do not meet says nothing.
+    fn simulated<const W: usize>(
+        &self,
+        whole: &Harness<'_, W>,
+        runs: u64,
+        found: &mut [(Option<Found>, Verdict)],
+        report: &mut Report,
+    ) {
+        let walks = Walks { seed: self.args.seed, runs, steps: WALK_STEPS };
+        let sampled = walk(whole, &walks);
+        for ((index, met), (found, verdict)) in sampled.found.iter().enumerate().zip(found) {
+            if let (Some(met), None) = (met, &found) {
+                *found = Some(met.clone());
+                let invariant = index < whole.property_table().invariants();
+                *verdict = if invariant { Verdict::Refuted } else { Verdict::Holds };
+            }
+        }
+        report.simulated = Some(Simulated {
+            walks: runs,
+            seed: walks.seed,
+            most_steps: walks.steps,
+            steps: sampled.steps,
+            distinct: sampled.distinct,
+            new_late: sampled.new_late,
+        });
     }
 
     /// The places of the marks of an exact search.
@@ -301,6 +135,11 @@ impl Job<'_> {
         report.stopped = explored.stopped();
         report.bytes_per_state = explored.memory() as f64 / explored.states().max(1) as f64;
         report.never_taken = never_taken(harness, explored);
+        // Judged from the settings, not from the states: it holds for a bounded search too.
+        let rules = unmatched_rules(self.loaded, report.profile, &Place::default())
+            .map_err(|error| CliError::input(error.to_string()))?;
+        let words = |rule| format!("{rule} matches no call that the assistant makes");
+        report.never_taken.extend(rules.into_iter().map(words));
         report.termination = match cycles::without_progress(harness, explored) {
             cycles::Cycles::None => Termination { verdict: Verdict::Holds, stem: None, cycle: None },
             cycles::Cycles::Bounded => Termination { verdict: Verdict::Bounded, stem: None, cycle: None },

@@ -1,6 +1,6 @@
 //! What `windtunnel explore` prints, draws and saves.
 
-use super::{CliError, Io};
+use crate::cli::{CliError, Io};
 use crate::explore::export::{Told, itf, sequence};
 use crate::explore::harness::Harness;
 use crate::explore::{Choice, Found, Stopped};
@@ -81,6 +81,21 @@ pub(super) struct Termination {
     pub(super) cycle: Option<Vec<Told>>,
 }
 
+/// Random walks beyond the bound of a search.
+#[derive(Debug, Serialize)]
+pub(super) struct Simulated {
+    pub(super) walks: u64,
+    pub(super) seed: u64,
+    /// The most steps of one walk.
+    pub(super) most_steps: u32,
+    /// Steps of all walks together.
+    pub(super) steps: u64,
+    /// Different states met.
+    pub(super) distinct: u64,
+    /// Those met in the second half of the walks only.
+    pub(super) new_late: u64,
+}
+
 /// One scenario in one profile, explored.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -107,6 +122,11 @@ pub(super) struct Report {
     pub(super) collision_odds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stopped: Option<Stopped>,
+    /// States of the search without reductions, where both were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) whole_states: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) simulated: Option<Simulated>,
     pub(super) violations: Vec<Violation>,
     pub(super) termination: Termination,
     pub(super) never_taken: Vec<String>,
@@ -142,6 +162,8 @@ impl Report {
             exact: true,
             collision_odds: None,
             stopped: None,
+            whole_states: None,
+            simulated: None,
             violations: Vec::new(),
             termination: Termination { verdict: Verdict::Unknown, stem: None, cycle: None },
             never_taken: Vec::new(),
@@ -149,6 +171,15 @@ impl Report {
             coverage: Vec::new(),
             every_witness: Vec::new(),
         }
+    }
+}
+
+impl Report {
+    /// The report of a search that could not judge.
+    pub(super) fn unknown(mut self, reason: impl Into<String>) -> Self {
+        self.verdict = Verdict::Unknown;
+        self.reason = Some(reason.into());
+        self
     }
 }
 
@@ -182,6 +213,17 @@ pub(super) fn print(report: &Report, io: &mut Io<'_>) -> std::io::Result<()> {
     writeln!(out)?;
     if let Some(stopped) = report.stopped {
         writeln!(out, "  stopped by {}: {} states were not expanded", stopped.by.flag(), stopped.frontier)?;
+    }
+    if let Some(whole) = report.whole_states {
+        let factor = whole as f64 / report.states.max(1) as f64;
+        writeln!(out, "  {whole} states without reductions, {factor:.2} times as many; the same verdicts")?;
+    }
+    if let Some(walks) = &report.simulated {
+        writeln!(
+            out,
+            "  {} random walks of at most {} steps beyond it (seed {}): {} steps, {} different states, {} of them only in the second half",
+            walks.walks, walks.most_steps, walks.seed, walks.steps, walks.distinct, walks.new_late
+        )?;
     }
     for violation in &report.violations {
         let confirmed = if violation.confirmed { "" } else { " (NOT CONFIRMED by a replay)" };
