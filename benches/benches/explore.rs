@@ -1,11 +1,15 @@
 //! The explorer against Stateright, on the same systems, in the same run, on one thread.
 //!
-//! `cargo bench -p windtunnel-benches --bench explore -- [--json] [--rounds N] [--only TEXT] [--large]`
+//! `cargo bench -p windtunnel-benches --bench explore -- [--json] [--rounds N] [--only TEXT] [--large] [--plot FILE]`
+//!
+//! `--large` measures what takes minutes and gigabytes; `--plot` measures the same systems at growing sizes, once each,
+//! and draws states a processor second against states as SVG.
 //!
 //! Every line prints unique states and transitions, so that a faster run that explores less is caught.
 
 use stateright::{Checker, Model};
 use std::hash::Hash;
+use std::path::PathBuf;
 use windtunnel::explore::harness::{Harness, Reductions, Setup};
 use windtunnel::explore::toys::call_loop::CallLoop;
 use windtunnel::explore::toys::two_phase::TwoPhase;
@@ -16,6 +20,7 @@ use windtunnel::world::random;
 use windtunnel_benches::measure::{self, Sample};
 use windtunnel_benches::peers::{Packed, idiomatic};
 use windtunnel_model::profile::ProfileName;
+use windtunnel_reports::plot::{Chart, Lines, Series};
 
 /// One measurement: a system, the engine that explores it, and how to run it.
 struct Subject {
@@ -27,15 +32,26 @@ struct Subject {
     engine: &'static str,
     /// The work that is measured.
     run: fn() -> Sample,
-    /// Measured only when asked for by `--large`.
-    large: bool,
+    /// When it is measured.
+    set: Set,
+}
+
+/// What is measured together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Set {
+    /// Without flags.
+    Usual,
+    /// By `--large`.
+    Large,
+    /// By `--plot`.
+    Scaling,
 }
 
 const LOOP: &str = "toy loop, 2 turns";
 const COMMIT: &str = "two-phase commit, 8 managers";
 
 /// Everything that is measured, peers included.
-const SUBJECTS: [Subject; 19] = [
+const SUBJECTS: [Subject; 33] = [
     small("loop-ours-8", LOOP, "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(2), 1)),
     small("loop-ours-32", LOOP, "ours, 32-byte states", || ours(&CallLoop::<[u64; 4]>::new(2), 1)),
     small("loop-ours-64", LOOP, "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(2), 1)),
@@ -53,10 +69,10 @@ const SUBJECTS: [Subject; 19] = [
     small("2pc-ours", COMMIT, "ours, 8-byte states", || ours(&TwoPhase::new(8), 1)),
     small("2pc-dfs", COMMIT, "stateright dfs, packed", || depth_first(Packed(TwoPhase::new(8)))),
     small("2pc-bfs", COMMIT, "stateright bfs, packed", || breadth_first(Packed(TwoPhase::new(8)))),
-    small("harness-1", "harness, 1 turn", "ours", || harness(1, false)),
-    small("harness-2", "harness, 2 turns", "ours", || harness(2, false)),
-    small("harness-4", "harness, 4 turns", "ours", || harness(4, false)),
-    small("harness-4-reduced", "harness, 4 turns, reduced", "ours", || harness(4, true)),
+    small("harness-1", "harness, 1 turn", "ours", || harness(1, Reductions::NONE)),
+    small("harness-2", "harness, 2 turns", "ours", || harness(2, Reductions::NONE)),
+    small("harness-4", "harness, 4 turns", "ours", || harness(4, Reductions::NONE)),
+    small("harness-4-reduced", "harness, 4 turns, reduced", "ours", || harness(4, Reductions::ALL)),
     small(
         "harness-random",
         "harness, 4 turns, 20,000 random runs",
@@ -70,14 +86,45 @@ const SUBJECTS: [Subject; 19] = [
     large("loop-large-64", "toy loop, 8 turns", "ours, 64-byte states", || {
         ours(&CallLoop::<[u64; 8]>::new(8), 1)
     }),
+    scaling("scale-loop-1", "toy loop, 1 turn", "ours, 8-byte states", || toy(1)),
+    scaling("scale-loop-2", LOOP, "ours, 8-byte states", || toy(2)),
+    scaling("scale-loop-4", "toy loop, 4 turns", "ours, 8-byte states", || toy(4)),
+    scaling("scale-loop-8", "toy loop, 8 turns", "ours, 8-byte states", || toy(8)),
+    scaling("scale-dfs-1", "toy loop, 1 turn", "stateright dfs, packed", || {
+        depth_first(Packed(CallLoop::<[u64; 1]>::new(1)))
+    }),
+    scaling("scale-dfs-2", LOOP, "stateright dfs, packed", || depth_first(packed_loop())),
+    scaling("scale-dfs-4", "toy loop, 4 turns", "stateright dfs, packed", || {
+        depth_first(Packed(CallLoop::<[u64; 1]>::new(4)))
+    }),
+    scaling("scale-bfs-1", "toy loop, 1 turn", "stateright bfs, packed", || {
+        breadth_first(Packed(CallLoop::<[u64; 1]>::new(1)))
+    }),
+    scaling("scale-bfs-2", LOOP, "stateright bfs, packed", || breadth_first(packed_loop())),
+    scaling("scale-harness-1", "harness, 1 turn", "ours, the real harness", || harness(1, Reductions::NONE)),
+    scaling("scale-harness-2", "harness, 2 turns", "ours, the real harness", || harness(2, Reductions::NONE)),
+    scaling("scale-harness-4", "harness, 4 turns", "ours, the real harness", || harness(4, Reductions::NONE)),
+    scaling("scale-harness-8", "harness, 8 turns", "ours, the real harness", || harness(8, Reductions::NONE)),
+    scaling("scale-harness-16", "harness, 16 turns", "ours, the real harness", || {
+        harness(16, Reductions::NONE)
+    }),
 ];
 
 const fn small(id: &'static str, system: &'static str, engine: &'static str, run: fn() -> Sample) -> Subject {
-    Subject { id, system, engine, run, large: false }
+    Subject { id, system, engine, run, set: Set::Usual }
 }
 
 const fn large(id: &'static str, system: &'static str, engine: &'static str, run: fn() -> Sample) -> Subject {
-    Subject { id, system, engine, run, large: true }
+    Subject { id, system, engine, run, set: Set::Large }
+}
+
+const fn scaling(
+    id: &'static str,
+    system: &'static str,
+    engine: &'static str,
+    run: fn() -> Sample,
+) -> Subject {
+    Subject { id, system, engine, run, set: Set::Scaling }
 }
 
 /// A ratio that is promised: how many times faster `ours` is than `peer` in states per processor second.
@@ -97,6 +144,10 @@ const TARGETS: [Target; 3] = [
 /// The promised bytes a state, of the whole process at its peak.
 const MOST_BYTES: [(&str, f64); 2] = [("loop-ours-8", 45.0), ("loop-ours-64", 95.0)];
 
+fn toy(turns: u8) -> Sample {
+    ours(&CallLoop::<[u64; 1]>::new(turns), 1)
+}
+
 fn packed_loop() -> Packed<CallLoop<[u64; 1]>> {
     Packed(CallLoop::new(2))
 }
@@ -108,9 +159,9 @@ fn ours<S: System>(system: &S, threads: usize) -> Sample {
 }
 
 /// The real harness, with all invariants that need no payloads.
-fn harness(turns: u8, local_hooks: bool) -> Sample {
+fn harness(turns: u8, reductions: Reductions) -> Sample {
     let compiled = compiled(turns);
-    let setup = Setup { reductions: Reductions { local_hooks }, ..Setup::default() };
+    let setup = Setup { reductions, ..Setup::default() };
     match Harness::<8>::layout(&compiled, &setup).expect("it fits").words() {
         0..=2 => exact(&Harness::<2>::new(&compiled, &setup).expect("it fits")),
         3..=4 => exact(&Harness::<4>::new(&compiled, &setup).expect("it fits")),
@@ -183,16 +234,20 @@ struct Flags {
     rounds: usize,
     only: Option<String>,
     large: bool,
+    plot: Option<PathBuf>,
 }
 
 fn flags() -> Result<Flags, String> {
-    let mut flags = Flags { json: false, rounds: 3, only: None, large: false };
+    let mut flags = Flags { json: false, rounds: 3, only: None, large: false, plot: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--bench" => {}
             "--json" => flags.json = true,
             "--large" => flags.large = true,
+            "--plot" => {
+                flags.plot = Some(arguments.next().ok_or("--plot needs the name of an SVG file")?.into());
+            }
             "--only" => flags.only = Some(arguments.next().ok_or("--only needs a text")?),
             "--rounds" => {
                 flags.rounds = arguments
@@ -213,13 +268,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let flags = flags()?;
+    let set = match (&flags.plot, flags.large) {
+        (Some(_), _) => Set::Scaling,
+        (None, true) => Set::Large,
+        (None, false) => Set::Usual,
+    };
     let chosen: Vec<&Subject> = SUBJECTS
         .iter()
-        .filter(|subject| subject.large == flags.large)
+        .filter(|subject| subject.set == set)
         .filter(|subject| flags.only.as_deref().is_none_or(|text| subject.id.contains(text)))
         .collect();
     let ids: Vec<&str> = chosen.iter().map(|subject| subject.id).collect();
-    let samples = measure::rounds(&ids, if flags.large { 1 } else { flags.rounds })?;
+    let samples = measure::rounds(&ids, if set == Set::Usual { flags.rounds } else { 1 })?;
     let measured: Vec<(&Subject, Sample)> = chosen.into_iter().zip(samples).collect();
     agree(&measured)?;
     for (subject, sample) in &measured {
@@ -230,7 +290,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             row(subject, sample, &ratios);
         }
     }
+    if let Some(path) = &flags.plot {
+        std::fs::write(path, windtunnel_reports::plot::svg(&scaling_chart(&measured))?)?;
+    }
     Ok(())
+}
+
+/// States a processor second against states, a line an engine.
+fn scaling_chart(measured: &[(&Subject, Sample)]) -> Chart {
+    let mut series: Vec<Series> = Vec::new();
+    for (subject, sample) in measured {
+        let states = sample.states.unwrap_or(0) as f64;
+        let point = (states / 1e6, states / sample.cpu_seconds.max(1e-9) / 1e6);
+        match series.iter_mut().find(|series| series.name == subject.engine) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name: subject.engine.to_owned(), points: vec![point] }),
+        }
+    }
+    Chart::Lines(Lines {
+        title: "Exploring: speed as systems grow, one thread".to_owned(),
+        x: "states (millions)".to_owned(),
+        y: "states a processor second (millions)".to_owned(),
+        series,
+        markers: Vec::new(),
+    })
 }
 
 /// All engines must see the same numbers of states and transitions of one system.
