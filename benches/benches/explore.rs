@@ -11,7 +11,7 @@ use stateright::{Checker, Model};
 use std::hash::Hash;
 use std::path::PathBuf;
 use windtunnel::explore::harness::{Harness, Reductions, Setup};
-use windtunnel::explore::toys::call_loop::CallLoop;
+use windtunnel::explore::toys::call_loop::{self as toys, CallLoop};
 use windtunnel::explore::toys::two_phase::TwoPhase;
 use windtunnel::explore::{Bounds, Options, System, explore, sweep};
 use windtunnel::scenario::compile::{Compiled, Place, compile};
@@ -51,12 +51,24 @@ const LOOP: &str = "toy loop, 2 turns";
 const COMMIT: &str = "two-phase commit, 8 managers";
 
 /// Everything that is measured, peers included.
-const SUBJECTS: [Subject; 33] = [
+const SUBJECTS: [Subject; 37] = [
     small("loop-ours-8", LOOP, "ours, 8-byte states", || ours(&CallLoop::<[u64; 1]>::new(2), 1)),
     small("loop-ours-32", LOOP, "ours, 32-byte states", || ours(&CallLoop::<[u64; 4]>::new(2), 1)),
     small("loop-ours-64", LOOP, "ours, 64-byte states", || ours(&CallLoop::<[u64; 8]>::new(2), 1)),
     small("loop-ours-8-two", LOOP, "ours, 8-byte states, 2 threads", || {
         ours(&CallLoop::<[u64; 1]>::new(2), 2)
+    }),
+    small("loop-local", "toy loop, 2 turns, local hooks", "ours, 8-byte states", || {
+        reduced(toys::Reductions { local_hooks: true, ..toys::Reductions::default() })
+    }),
+    small("loop-fused", "toy loop, 2 turns, hook and rule fused", "ours, 8-byte states", || {
+        reduced(toys::Reductions { fused: true, ..toys::Reductions::default() })
+    }),
+    small("loop-symmetry", "toy loop, 2 turns, symmetry", "ours, 8-byte states", || {
+        reduced(toys::Reductions { symmetry: true, ..toys::Reductions::default() })
+    }),
+    small("loop-reduced", "toy loop, 2 turns, all three", "ours, 8-byte states", || {
+        reduced(toys::Reductions { local_hooks: true, fused: true, symmetry: true })
     }),
     small("loop-dfs-packed", LOOP, "stateright dfs, packed", || depth_first(packed_loop())),
     small("loop-bfs-packed", LOOP, "stateright bfs, packed", || breadth_first(packed_loop())),
@@ -143,6 +155,10 @@ const TARGETS: [Target; 3] = [
 
 /// The promised bytes a state, of the whole process at its peak.
 const MOST_BYTES: [(&str, f64); 2] = [("loop-ours-8", 45.0), ("loop-ours-64", 95.0)];
+
+fn reduced(reductions: toys::Reductions) -> Sample {
+    ours(&CallLoop::<[u64; 1]>::reduced(2, reductions), 1)
+}
 
 fn toy(turns: u8) -> Sample {
     ours(&CallLoop::<[u64; 1]>::new(turns), 1)

@@ -40,4 +40,5 @@ pub mod sources;
 pub mod state_graph;
 pub mod tools;
 pub mod trace;
+pub mod transcript;
 pub mod verdict;

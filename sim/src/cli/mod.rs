@@ -5,16 +5,19 @@ pub mod check;
 pub mod completions;
 pub mod cost;
 pub mod explore;
+mod findings;
 pub mod gate;
 pub mod hook;
 mod hook_play;
 pub mod lint;
 pub mod mcp;
 pub mod new;
+pub mod replay;
 pub mod run;
 mod run_output;
 mod run_report;
 pub mod scenario;
+mod source;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -110,6 +113,8 @@ enum Command {
     Explore(explore::ExploreArgs),
     /// Check the propositions of the documents, or explain one.
     Check(check::CheckArgs),
+    /// Judge recorded conversations: does every call have its one result?
+    Replay(replay::ReplayArgs),
     /// Write a scenario to start from.
     New(new::NewArgs),
     /// The format of scenario files: its JSON Schema, and a check.
@@ -156,6 +161,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             Some(Command::Run(args)) => run::run(&args, io),
             Some(Command::Explore(args)) => explore::run(&args, io),
             Some(Command::Check(args)) => check::run(&args, io),
+            Some(Command::Replay(args)) => replay::run(&args, io),
             Some(Command::New(args)) => new::run(&args, io),
             Some(Command::Scenario(args)) => scenario::run(&args, io),
             Some(Command::Mcp(args)) => mcp::run(&args, io),

@@ -1,5 +1,6 @@
 //! `cost`, end to end: the figures of real tool lists, projects and transcripts.
 
+use crate::support::shared;
 use crate::support::{Output, cli};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -15,14 +16,6 @@ fn json_of(cwd: &Path, args: &[&str]) -> Value {
     let (exit, stdout, stderr) = windtunnel(cwd, args);
     assert_eq!(exit, Exit::Holds, "{stderr}");
     serde_json::from_str(&stdout).unwrap()
-}
-
-fn shared(below: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(below);
-    if !path.exists() {
-        println!("skipped: {below} is not beside the repository");
-    }
-    path.exists().then_some(path)
 }
 
 /// A list of `n` tools of the same size.

@@ -8,6 +8,7 @@ mod mcp_field_reports;
 mod mcp_hostile;
 mod mcp_http;
 mod mcp_matrix;
+mod replay;
 mod run;
 mod support;
 mod workspace;

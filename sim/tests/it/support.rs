@@ -40,3 +40,12 @@ pub(crate) fn cli_with(args: &[&str], cwd: &Path, home: Option<PathBuf>, stdin: 
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
+
+/// Public data beside the repository; where it is missing the test says so and is skipped.
+pub(crate) fn shared(below: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data").join(below);
+    if !path.exists() {
+        println!("skipped: {below} is not beside the repository");
+    }
+    path.exists().then_some(path)
+}

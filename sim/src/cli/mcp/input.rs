@@ -1,38 +1,11 @@
 //! Reading what `mcp check` and `mcp lint` are given: forms of field reports, recorded traces, catalogues.
 
-use crate::cli::{CliError, Io};
+use crate::cli::CliError;
+pub(super) use crate::cli::findings::{FailOn, exit, print};
+pub(super) use crate::cli::source::Source;
 use serde_json::Value;
-use std::path::Path;
-use windtunnel_model::finding::{Finding, Severity};
 use windtunnel_model::mcp::check::Entry;
 use windtunnel_model::place::Place;
-
-/// A file as it was read.
-pub(super) struct Source {
-    /// As the user named it.
-    pub(super) name: String,
-    /// Its text.
-    pub(super) text: String,
-}
-
-impl Source {
-    pub(super) fn read(io: &mut Io<'_>, path: &Path) -> Result<Self, CliError> {
-        let name = path.display().to_string();
-        if name == "-" {
-            let mut text = String::new();
-            io.stdin.read_to_string(&mut text)?;
-            return Ok(Self { name: "stdin".to_owned(), text });
-        }
-        let full = io.cwd.join(path);
-        let text = std::fs::read_to_string(&full).map_err(|source| CliError::File { path: full, source })?;
-        Ok(Self { name, text })
-    }
-
-    /// The place of an RFC 6901 pointer.
-    pub(super) fn at(&self, pointer: &str) -> Place {
-        Place::at_pointer(self.name.as_str(), &self.text, pointer)
-    }
-}
 
 /// One exchange to be judged: its entries, each with its place.
 pub(super) struct Case {
@@ -192,57 +165,5 @@ fn trace(text: &str) -> Result<Case, String> {
         Err("no message in it".to_owned())
     } else {
         Ok(Case { kind: Kind::Messages(entries), places })
-    }
-}
-
-/// The exit code for findings and an asked severity.
-pub(super) fn exit(findings: &[Finding], fail_on: Severity) -> crate::cli::Exit {
-    if findings.iter().any(|finding| finding.severity >= fail_on) {
-        crate::cli::Exit::Refuted
-    } else {
-        crate::cli::Exit::Holds
-    }
-}
-
-/// Prints findings for people.
-pub(super) fn print(io: &mut Io<'_>, findings: &[Finding]) -> Result<(), CliError> {
-    for finding in findings {
-        let place = finding.at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
-        let party = finding.party.as_deref().map(|party| format!("{party}: ")).unwrap_or_default();
-        writeln!(io.stdout, "{place}{} {}: {party}{}", finding.severity.word(), finding.id, finding.message)?;
-        writeln!(io.stdout, "    why: {}", finding.why)?;
-        if let Some(clause) = &finding.clause {
-            writeln!(io.stdout, "    clause: {clause}")?;
-        }
-        if let Some(remedy) = &finding.remedy {
-            writeln!(io.stdout, "    remedy: {remedy}")?;
-        }
-    }
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    writeln!(
-        io.stdout,
-        "{} errors, {} warnings, {} notes",
-        count(Severity::Error),
-        count(Severity::Warning),
-        count(Severity::Note)
-    )?;
-    Ok(())
-}
-
-/// The asked severity on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum FailOn {
-    Note,
-    Warning,
-    Error,
-}
-
-impl From<FailOn> for Severity {
-    fn from(fail_on: FailOn) -> Self {
-        match fail_on {
-            FailOn::Note => Self::Note,
-            FailOn::Warning => Self::Warning,
-            FailOn::Error => Self::Error,
-        }
     }
 }
