@@ -22,7 +22,8 @@ pub(super) fn explored(question: &Exploration) -> Result<Explored, String> {
     let mut compiled = compile(&loaded, *profile, &Place::default()).map_err(|error| error.to_string())?;
     compiled.session.set_mutant(question.mutant);
     let setup = Setup { invariants: question.invariants, ..Setup::default() };
-    match Harness::<8>::layout(&compiled, &setup).words() {
+    let layout = Harness::<8>::layout(&compiled, &setup).map_err(|error| error.to_string())?;
+    match layout.words() {
         0..=1 => search::<1>(&mut compiled, &setup),
         2 => search::<2>(&mut compiled, &setup),
         3..=4 => search::<4>(&mut compiled, &setup),
