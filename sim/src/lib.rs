@@ -8,6 +8,7 @@ pub mod explore;
 pub mod gate;
 pub mod lab;
 pub mod mcp_client;
+pub mod mcp_lists;
 pub mod mcp_probe;
 pub mod mcp_server;
 pub mod process;
