@@ -56,13 +56,19 @@ pub fn configured(
             let command = CommandLine::Exec { program, args: argv.collect() };
             let mut spec = StdioSpec::new(command, folder.to_owned());
             let env = entry.get("env").and_then(Value::as_object).into_iter().flatten();
-            spec.env =
-                env.filter_map(|(key, value)| Some((key.clone(), expand(value.as_str()?, &variable)))).collect();
+            spec.env = env
+                .filter_map(|(key, value)| Some((key.clone(), expand(value.as_str()?, &variable))))
+                .collect();
             Ok(Target::Stdio(spec))
         }
     };
     let entries = entries(document)?;
-    Some(entries.iter().map(|(name, entry)| Configured { name: name.clone(), target: target(entry) }).collect())
+    Some(
+        entries
+            .iter()
+            .map(|(name, entry)| Configured { name: name.clone(), target: target(entry) })
+            .collect(),
+    )
 }
 
 /// A server given as a shell command.

@@ -112,7 +112,6 @@ pub(super) fn sorted(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 /// Asks a server for its tools.
 fn ask(name: &str, target: Target) -> Result<Server, String> {
     let lists = mcp_lists::ask(target)?;
-    let tools =
-        read_catalogue(name, &json!({ "tools": lists.tools })).map_err(|error| error.to_string())?;
+    let tools = read_catalogue(name, &json!({ "tools": lists.tools })).map_err(|error| error.to_string())?;
     Ok(Server { name: name.to_owned(), tools, instructions: lists.instructions })
 }
