@@ -128,6 +128,89 @@ fn a_project_is_counted_part_by_part_and_says_what_it_left_out() {
     assert_eq!(longer["project"], report["project"]);
 }
 
+/// Each key that the listing and the loading read, from the level that wins; a strategy on the command line goes first.
+#[test]
+fn settings_of_the_project_decide_loading_and_listing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| {
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let description = "long ".repeat(40);
+    write(".claude/skills/a/SKILL.md", &format!("---\ndescription: {description}\n---\nBODY\n"));
+    write(".claude/skills/b/SKILL.md", &format!("---\ndescription: {description}\n---\nBODY\n"));
+    write("srv.json", &list(30));
+    let report = |more: &[&str]| {
+        let mut args = vec!["cost", "--project", ".", "--tools", "srv.json", "--format", "json"];
+        args.extend(more);
+        json_of(folder.path(), &args)
+    };
+    assert_eq!(report(&[])["decision"]["loading"], "deferred");
+    assert_eq!(report(&[]).get("settings"), None);
+    write(
+        ".claude/settings.json",
+        r#"{"env": {"ENABLE_TOOL_SEARCH": "false"}, "skillListingMaxDescChars": 50}"#,
+    );
+    let cut = report(&[]);
+    assert_eq!(cut["decision"]["loading"], "upfront");
+    assert_eq!(cut["skills"]["cut"], json!(["a", "b"]));
+    assert_eq!(
+        cut["settings"],
+        json!(["env ENABLE_TOOL_SEARCH=false", "skillListingMaxDescChars 50 (.claude/settings.json)"])
+    );
+    assert_eq!(report(&["--strategy", "deferred"])["decision"]["loading"], "deferred");
+    write(
+        ".claude/settings.local.json",
+        r#"{"env": {"ENABLE_TOOL_SEARCH": "true", "SLASH_COMMAND_TOOL_CHAR_BUDGET": "240"},
+            "skillListingMaxDescChars": 1000}"#,
+    );
+    let tight = report(&[]);
+    assert_eq!(tight["decision"]["loading"], "deferred");
+    assert_eq!((&tight["skills"]["budget_chars"], &tight["skills"]["cut"]), (&json!(240), &json!([])));
+    assert_eq!(tight["skills"]["without_description"], json!(["b"]));
+    write(
+        ".claude/settings.local.json",
+        r#"{"skillListingBudgetFraction": 0.5, "permissions": {"deny": ["ToolSearch"]}}"#,
+    );
+    let wide = report(&[]);
+    assert_eq!(wide["decision"]["loading"], "upfront");
+    let window_share = wide["skills"]["budget_chars"].as_u64().unwrap();
+    assert_eq!(window_share, 50 * 30_000, "fifty times the default of one percent");
+}
+
+/// Servers are asked in the era that they speak: one that knows only the newest revision is counted like an old one.
+#[test]
+fn servers_of_every_era_are_asked_for_their_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, versions) in [("old", r#"["2025-06-18"]"#), ("new", r#"["2026-07-28"]"#)] {
+        let script = format!(
+            r#"{{"name": "{name}", "versions": {versions},
+                "tools": [{{"name": "echo", "description": "Says it again.", "inputSchema": {{"type": "object"}}}}]}}"#
+        );
+        std::fs::write(folder.path().join(format!("{name}.json")), script).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_windtunnel");
+    let entry = |name: &str| json!({"command": "${W:-sh}", "args": ["-c", format!("exec '{program}' mcp serve --script {name}.json")]});
+    let config = json!({"mcpServers": {
+        "old": entry("old"), "new": entry("new"),
+        "gone": {"command": "no-such-program"}, "far": {"type": "sse", "url": "http://127.0.0.1:9/sse"}
+    }});
+    std::fs::write(folder.path().join("servers.json"), config.to_string()).unwrap();
+    let report = json_of(folder.path(), &["cost", "--mcp-config", "servers.json", "--format", "json"]);
+    let servers = report["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 2, "{report}");
+    assert!(servers.iter().all(|server| server["tools"] == json!(1)));
+    let left_out: Vec<&str> =
+        report["not_counted"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+    assert!(left_out.iter().any(|line| line.starts_with("server gone: ")), "{left_out:?}");
+    assert!(left_out.iter().any(|line| line.starts_with("server far: ")), "{left_out:?}");
+    let server = format!("x='{program}' mcp serve --script new.json");
+    let report = json_of(folder.path(), &["cost", "--server", &server, "--format", "json"]);
+    assert_eq!(report["servers"][0]["tools"], json!(1));
+}
+
 #[test]
 fn plots_are_written_in_both_formats() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ mod plots;
 mod project;
 mod replay;
 mod report;
+mod settings;
 mod text;
 
 use crate::cli::{CliError, Exit, Io, write_json};
@@ -135,9 +136,14 @@ pub fn run(args: &CostArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     }
     let counter = Remembering::new(args.session.encoding.counter());
     let mut gathered = gather::gather(args, io)?;
-    let parts = match &args.project {
-        None => None,
-        Some(folder) => Some(project::read(&io.cwd.join(folder), io.home.as_deref(), &mut gathered)?),
+    let (parts, in_force) = match &args.project {
+        None => (None, settings::InForce::default()),
+        Some(folder) => {
+            let folder = io.cwd.join(folder);
+            let parts = project::read(&folder, io.home.as_deref(), &mut gathered)?;
+            let profile = args.session.profile.profile();
+            (Some(parts), settings::read(&folder, io.home.as_deref(), &profile))
+        }
     };
     if gathered.servers.is_empty() && gathered.skills.is_empty() && parts.is_none() {
         return Err(CliError::with_hint(
@@ -146,7 +152,7 @@ pub fn run(args: &CostArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         ));
     }
     let models = models(&args.session, io)?;
-    let report = report::build(args, &gathered, parts, &models, &counter)?;
+    let report = report::build(args, &gathered, parts, &in_force, &models, &counter)?;
     match args.format {
         CostFormat::Text => text::text(&report, io)?,
         CostFormat::Json => write_json(io, "cost", &report)?,
@@ -154,7 +160,7 @@ pub fn run(args: &CostArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
         CostFormat::Markdown => text::markdown(&report, io)?,
     }
     if let Some(path) = &args.plot {
-        for written in plots::write(&io.cwd.join(path), args, &report, &models, &gathered)? {
+        for written in plots::write(&io.cwd.join(path), args, &report, &models, &gathered, &in_force)? {
             writeln!(io.stderr, "plot: {}", written.display())?;
         }
     }

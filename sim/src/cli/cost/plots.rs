@@ -2,12 +2,13 @@
 
 use super::CostArgs;
 use super::gather::Gathered;
-use super::report::{Report, listed, price_of, session_of};
+use super::report::{Report, listed, listing_budget, price_of, session_of};
+use super::settings::InForce;
 use crate::cli::CliError;
 use std::path::{Path, PathBuf};
 use windtunnel_model::context::listing::{self, Description};
 use windtunnel_model::context::plan::{Session, Strategy, cost};
-use windtunnel_model::context::price::{ModelFacts, Models, generation, window};
+use windtunnel_model::context::price::{ModelFacts, Models};
 use windtunnel_model::context::tokens::utf16_len;
 use windtunnel_reports::plot::{Area, Chart, Grid, Lines, Marker, Series, png, svg};
 
@@ -23,6 +24,7 @@ pub(super) fn write(
     report: &Report,
     models: &Models,
     gathered: &Gathered,
+    in_force: &InForce,
 ) -> Result<Vec<PathBuf>, CliError> {
     let kind = base.extension().map(|kind| kind.to_string_lossy().into_owned()).unwrap_or_default();
     if kind != "svg" && kind != "png" {
@@ -41,7 +43,7 @@ pub(super) fn write(
         charts.push(("layers", layers(args, report)));
     }
     if !gathered.skills.is_empty() {
-        charts.push(("listing", skills(args, gathered, model)));
+        charts.push(("listing", skills(args, gathered, model, in_force)));
     }
     let stem = base.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     charts
@@ -184,16 +186,18 @@ fn layers(args: &CostArgs, report: &Report) -> Chart {
     })
 }
 
-fn skills(args: &CostArgs, gathered: &Gathered, model: &ModelFacts) -> Chart {
+fn skills(args: &CostArgs, gathered: &Gathered, model: &ModelFacts, in_force: &InForce) -> Chart {
     let parameters = args.session.profile.profile().context;
     let id = &args.session.model;
-    let budget = listing::budget(model.window.or_else(|| window(id)), generation(id), None, &parameters);
+    let budget = listing_budget(id, model, in_force, &parameters);
     let all = listed(&gathered.skills);
     let line = |name: &str, value: &dyn Fn(usize) -> u64| Series {
         name: name.to_owned(),
         points: (0..=all.len()).map(|count| (float(count as u64), float(value(count)))).collect(),
     };
-    let within = |count: usize, budget: u64| listing::list(&all[..count], budget, None, &parameters);
+    let within = |count: usize, budget: u64| {
+        listing::list(&all[..count], budget, in_force.description_cap, &parameters)
+    };
     let mut series = vec![
         line("all descriptions", &|count| listing::characters(&within(count, u64::MAX))),
         line("listing within its budget", &|count| {

@@ -3,6 +3,7 @@
 use super::CostArgs;
 use super::gather::{Gathered, Server};
 use super::project::PartRow;
+use super::settings::InForce;
 use crate::cli::CliError;
 use serde::Serialize;
 use serde_json::Value;
@@ -135,6 +136,9 @@ pub(super) struct Report {
     pub(super) skills: Option<SkillsReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<Vec<PartRow>>,
+    /// What the project's settings change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) settings: Vec<String>,
     pub(super) not_counted: Vec<String>,
     #[serde(skip)]
     pub(super) plan_tools: Vec<Tool>,
@@ -268,6 +272,7 @@ pub(super) fn build(
     args: &CostArgs,
     gathered: &Gathered,
     project: Option<Vec<PartRow>>,
+    in_force: &InForce,
     models: &Models,
     counter: &dyn Counter,
 ) -> Result<Report, CliError> {
@@ -322,15 +327,19 @@ pub(super) fn build(
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
     let expected = args.use_random.map(|p| p.mul_add(upfront as f64, names as f64));
     let id = &args.session.model;
-    let skills = skills_report(&gathered.skills, id, model, &parameters, counter);
+    let skills = skills_report(&gathered.skills, id, model, in_force, &parameters, counter);
     let decision = decide(
         &Facts {
-            setting: Setting::parse(args.strategy.as_deref(), &parameters),
+            // A strategy on the command line goes before the settings.
+            setting: Setting::parse(
+                args.strategy.as_deref().or(in_force.tool_search.as_deref()),
+                &parameters,
+            ),
             generation: generation(id),
             window: model.window.or_else(|| window(id)),
-            first_party: true,
-            betas_disabled: false,
-            search_denied: false,
+            first_party: !in_force.foreign_host,
+            betas_disabled: in_force.betas_disabled,
+            search_denied: in_force.search_denied,
             size: Size::Counted(upfront),
         },
         &parameters,
@@ -364,6 +373,7 @@ pub(super) fn build(
         heaviest: heaviest(&all, &rows, model, &session, &parameters, counter),
         skills,
         project,
+        settings: in_force.said.clone(),
         not_counted: gathered.not_counted.clone(),
         servers,
         plan_tools: tools,
@@ -459,6 +469,19 @@ fn strip_descriptions(schema: &mut Value) {
     }
 }
 
+/// The budget of the skills listing in characters: as the settings say, else the profile's share of the window.
+pub(super) fn listing_budget(
+    id: &str,
+    model: &ModelFacts,
+    in_force: &InForce,
+    parameters: &ContextParameters,
+) -> Option<u64> {
+    let window = model.window.or_else(|| window(id));
+    in_force
+        .budget_chars
+        .or_else(|| listing::budget(window, generation(id), in_force.budget_basis_points, parameters))
+}
+
 /// The skills as the listing sees them.
 pub(super) fn listed(skills: &[Skill]) -> Vec<Listed> {
     skills
@@ -477,14 +500,16 @@ fn skills_report(
     skills: &[Skill],
     id: &str,
     model: &ModelFacts,
+    in_force: &InForce,
     parameters: &ContextParameters,
     counter: &dyn Counter,
 ) -> Option<SkillsReport> {
     if skills.is_empty() {
         return None;
     }
-    let budget = listing::budget(model.window.or_else(|| window(id)), generation(id), None, parameters);
-    let lines = listing::list(&listed(skills), budget.unwrap_or(u64::MAX), None, parameters);
+    let budget = listing_budget(id, model, in_force, parameters);
+    let lines =
+        listing::list(&listed(skills), budget.unwrap_or(u64::MAX), in_force.description_cap, parameters);
     let text = lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
     let named = |wanted| {
         lines.iter().filter(|line| line.description == wanted).map(|line| line.name.clone()).collect()

@@ -42,6 +42,9 @@ pub(super) fn text(report: &Report, io: &mut Io<'_>) -> Result<(), CliError> {
             total = (total.0 + part.tokens, total.1 + part.bytes);
         }
         writeln!(out, "{:>9} tokens {:>10} bytes  total", grouped(total.0), grouped(total.1))?;
+        for line in &report.settings {
+            writeln!(out, "settings: {line}")?;
+        }
     }
     if !report.servers.is_empty() {
         servers(report, out)?;
