@@ -40,6 +40,9 @@ pub enum Mutant {
     LedgerSkipsResults,
     /// The results of a turn are built from the calls in reverse, ids swapped.
     SwapResultIds,
+    /// Theta is undefined on the ends of these classes (3.7): a bit a class, in the order of the proposition. Not among
+    /// [`Self::ALL`]: it is a family, and the check of 3.7 goes through all of it.
+    DropEnds(u8),
 }
 
 impl Mutant {

@@ -328,7 +328,7 @@ pub(super) fn end(
         CallEnd::RefusedByRule | CallEnd::RefusedUnanswered => config.is_mutant(Mutant::DropRefusal),
         CallEnd::NoAnswer | CallEnd::TimedOut => config.is_mutant(Mutant::DropNoAnswer),
         _ => false,
-    };
+    } || matches!(config.mutant, Some(Mutant::DropEnds(mask)) if mask & end_class(end) != 0);
     if !dropped {
         emit(out, Output::Returned { slot: index, end })?;
     }
@@ -336,6 +336,17 @@ pub(super) fn end(
         emit(out, Output::Returned { slot: index, end })?;
     }
     Ok(())
+}
+
+/// The bit of an end's class in proposition 3.7; none for ends that are no ends of an execution.
+fn end_class(end: CallEnd) -> u8 {
+    match end {
+        CallEnd::Result => 1,
+        CallEnd::ErrorResult => 2,
+        CallEnd::ProtocolError => 4,
+        CallEnd::NoAnswer | CallEnd::TimedOut => 8,
+        _ => 0,
+    }
 }
 
 /// Calls that wait for this server go on, now that connecting is over.

@@ -68,10 +68,10 @@ fn search<const W: usize>(compiled: &mut Compiled, setup: &Setup) -> Result<Expl
         }
     }
     for (invariant, picks, length) in broken {
-        let replayed = run(compiled, &mut Follow::new(&picks), Until::Broken);
-        let mut steps = replayed.outcome.steps;
-        steps.truncate(length);
-        if !replayed.outcome.broken.contains_key(&invariant) {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let replayed = run(compiled, &mut Follow::new(&picks), Until::Steps(length));
+        let steps = replayed.outcome.steps;
+        if !steps.last().is_some_and(|step| step.broken.contains(&invariant)) {
             return Err(format!("the counterexample of {} does not replay", invariant.name()));
         }
         result.broken.push(Broken { invariant, steps });

@@ -74,6 +74,8 @@ pub enum Until {
     End,
     /// To the first step that breaks an invariant.
     Broken,
+    /// So many steps, whatever they break.
+    Steps(u32),
 }
 
 /// A run and the schedule that fixes it.
@@ -94,7 +96,8 @@ pub fn run(compiled: &mut Compiled, picker: &mut dyn Picker, until: Until) -> Ru
     let mut state = WorldState::default();
     let mut choices: Vec<Choice> = Vec::new();
     let mut schedule = Vec::new();
-    for _ in 0..MAX_STEPS {
+    let most = if let Until::Steps(steps) = until { steps.min(MAX_STEPS) } else { MAX_STEPS };
+    for _ in 0..most {
         world.choices(session.config(), session.state(), &state, &mut choices);
         let index = match choices.len() {
             0 => break,

@@ -94,7 +94,7 @@ pub(super) fn ends() -> Vec<End> {
         .into_iter()
         .chain(decisions().iter().map(|decision| Prints::Json(*decision)));
     let mut ends: Vec<End> = prints
-        .flat_map(|prints| [0, 1, 2, 3, 127, 255].map(|code| (code, prints)))
+        .flat_map(|prints| [0, 1, 2, 127].map(|code| (code, prints)))
         .map(|(code, prints)| {
             let stdout = match prints {
                 Prints::Nothing => String::new(),
