@@ -35,10 +35,13 @@ pub fn reattach(invocations: &[Invoked], parameters: &ContextParameters) -> Vec<
     let mut room = parameters.reattach_total_tokens.value.saturating_mul(per_token);
     let mark = parameters.reattach_mark_chars.value as u64;
     let mut back: Vec<Reattached> = Vec::new();
+    // Also of a skill that is skipped because it does not fit, no older invocation counts.
+    let mut seen: Vec<&str> = Vec::new();
     for skill in invocations.iter().rev() {
-        if back.iter().any(|earlier| earlier.name == skill.name) {
+        if seen.contains(&skill.name.as_str()) {
             continue;
         }
+        seen.push(&skill.name);
         let whole = utf16_len(&skill.text);
         let wanted = whole.min(each);
         let given = if wanted <= room {
