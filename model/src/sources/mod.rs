@@ -2,5 +2,6 @@
 
 pub mod lint;
 pub mod merge;
+pub mod named;
 pub mod settings;
 pub mod skills;

@@ -17,6 +17,10 @@ mod p4_2;
 mod p4_3_1;
 mod p4_3_2;
 mod p4_3_3;
+mod p4_5_1;
+mod p4_5_2;
+mod p5_2;
+mod p6_2;
 mod p7_1;
 mod versions;
 
@@ -39,5 +43,9 @@ pub(super) const ALL: &[&Proposition] = &[
     &p4_3_1::PROPOSITION,
     &p4_3_2::PROPOSITION,
     &p4_3_3::PROPOSITION,
+    &p4_5_1::PROPOSITION,
+    &p4_5_2::PROPOSITION,
+    &p5_2::PROPOSITION,
+    &p6_2::PROPOSITION,
     &p7_1::PROPOSITION,
 ];
