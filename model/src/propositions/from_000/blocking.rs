@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// The class of an end in definition 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::propositions) enum Class {
     /// It did its work.
     Success,
     /// Exit 2.
@@ -23,7 +23,7 @@ pub(super) enum Class {
 
 /// What a hook prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prints {
+pub(in crate::propositions) enum Prints {
     /// Nothing.
     Nothing,
     /// Text that is no JSON.
@@ -38,18 +38,18 @@ pub(super) enum Prints {
 
 /// One end of a command hook.
 #[derive(Clone, Debug)]
-pub(super) struct End {
+pub(in crate::propositions) struct End {
     /// The exit code; `None` for ends without one.
-    pub(super) code: Option<i32>,
+    pub(in crate::propositions) code: Option<i32>,
     /// What it prints.
-    pub(super) prints: Prints,
+    pub(in crate::propositions) prints: Prints,
     /// As the world tells it.
-    pub(super) end: HandlerEnd,
+    pub(in crate::propositions) end: HandlerEnd,
 }
 
 impl End {
     /// Its class as definition 4.2 has it; `on_failure` counts for the last case of the definition.
-    pub(super) fn class(&self, on_failure: OnFailure) -> Class {
+    pub(in crate::propositions) fn class(&self, on_failure: OnFailure) -> Class {
         match (self.code, self.prints) {
             (Some(2), _) => Class::Blocking,
             (Some(0), Prints::Nothing | Prints::Text | Prints::Json(_)) => Class::Success,
@@ -59,7 +59,7 @@ impl End {
         }
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(in crate::propositions) fn words(&self) -> String {
         let prints = match self.prints {
             Prints::Nothing => "prints nothing".to_owned(),
             Prints::Text => "prints plain text".to_owned(),
@@ -75,7 +75,7 @@ impl End {
 }
 
 /// The JSON by which a PreToolUse hook says a decision.
-pub(super) fn says(decision: HookDecision) -> String {
+pub(in crate::propositions) fn says(decision: HookDecision) -> String {
     let mut own = json!({"hookEventName": "PreToolUse"});
     if decision != HookDecision::None {
         own = json!({"hookEventName": "PreToolUse", "permissionDecision": decision.word()});
@@ -84,12 +84,12 @@ pub(super) fn says(decision: HookDecision) -> String {
 }
 
 /// Every decision that hooks combine to.
-pub(super) fn decisions() -> &'static [HookDecision] {
+pub(in crate::propositions) fn decisions() -> &'static [HookDecision] {
     every_variant!(crate::hooks::HookDecision: None, Allow, Ask, Defer, Deny)
 }
 
 /// Every end: exit codes by what tells them apart, with everything that can be printed, and the ends without a code.
-pub(super) fn ends() -> Vec<End> {
+pub(in crate::propositions) fn ends() -> Vec<End> {
     let prints = [Prints::Nothing, Prints::Text, Prints::BrokenJson, Prints::CutJson]
         .into_iter()
         .chain(decisions().iter().map(|decision| Prints::Json(*decision)));
@@ -117,7 +117,7 @@ pub(super) fn ends() -> Vec<End> {
 }
 
 /// The lists of at most three other decisions, order left aside.
-pub(super) fn others() -> Vec<Vec<HookDecision>> {
+pub(in crate::propositions) fn others() -> Vec<Vec<HookDecision>> {
     let mut lists = vec![Vec::new()];
     let mut last = lists.clone();
     for _ in 0..3 {
@@ -139,7 +139,7 @@ pub(super) fn others() -> Vec<Vec<HookDecision>> {
 
 /// What a rule says of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RuleSays {
+pub(in crate::propositions) enum RuleSays {
     /// There is none.
     Nothing,
     /// An allow rule.
@@ -151,20 +151,21 @@ pub(super) enum RuleSays {
 }
 
 /// Every answer of a rule.
-pub(super) const RULES: [RuleSays; 4] = [RuleSays::Nothing, RuleSays::Allow, RuleSays::Ask, RuleSays::Deny];
+pub(in crate::propositions) const RULES: [RuleSays; 4] =
+    [RuleSays::Nothing, RuleSays::Allow, RuleSays::Ask, RuleSays::Deny];
 
 /// Every permission mode.
-pub(super) fn modes() -> &'static [Mode] {
+pub(in crate::propositions) fn modes() -> &'static [Mode] {
     every_variant!(crate::gate::mode::Mode: Default, AcceptEdits, Plan, Auto, DontAsk, Bypass)
 }
 
 /// Both directions of failure.
-pub(super) fn on_failures() -> &'static [OnFailure] {
+pub(in crate::propositions) fn on_failures() -> &'static [OnFailure] {
     every_variant!(crate::hooks::OnFailure: Continue, Block)
 }
 
 /// The settings in which H guards writes, beside `others` further hooks.
-pub(super) fn settings(on_failure: OnFailure, others: usize, rule: RuleSays) -> Value {
+pub(in crate::propositions) fn settings(on_failure: OnFailure, others: usize, rule: RuleSays) -> Value {
     let mut handlers = vec![match on_failure {
         OnFailure::Continue => json!({"type": "command", "command": "H"}),
         OnFailure::Block => json!({"type": "command", "command": "H", "onFailure": "block"}),
@@ -184,19 +185,19 @@ pub(super) fn settings(on_failure: OnFailure, others: usize, rule: RuleSays) -> 
 }
 
 /// Changes a session before calls are judged.
-pub(super) type Change = fn(&mut Session);
+pub(in crate::propositions) type Change = fn(&mut Session);
 
 /// The setting of one case, without the end of H.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
-    pub(super) on_failure: OnFailure,
-    pub(super) others: Vec<HookDecision>,
-    pub(super) rule: RuleSays,
-    pub(super) mode: Mode,
+pub(in crate::propositions) struct Setting {
+    pub(in crate::propositions) on_failure: OnFailure,
+    pub(in crate::propositions) others: Vec<HookDecision>,
+    pub(in crate::propositions) rule: RuleSays,
+    pub(in crate::propositions) mode: Mode,
 }
 
 impl Setting {
-    pub(super) fn words(&self) -> String {
+    pub(in crate::propositions) fn words(&self) -> String {
         let others: Vec<&str> = self.others.iter().map(|decision| decision.word()).collect();
         format!(
             "onFailure {:?}, other hooks [{}], rule {:?}, mode {}",
@@ -211,7 +212,7 @@ impl Setting {
 }
 
 /// Judges the write in every setting and with every end of H, and shows each to the law.
-pub(super) fn all_settings(
+pub(in crate::propositions) fn all_settings(
     profile: &Profile,
     ends: &[End],
     others: &[Vec<HookDecision>],

@@ -1,6 +1,6 @@
 //! The propositions of 000: correlation, negotiation, ends of calls, cost, hooks, skills, sources, termination.
 
-mod blocking;
+pub(super) mod blocking;
 mod costs;
 mod p3_3;
 mod p3_4_1;
@@ -8,21 +8,21 @@ mod p3_4_2;
 mod p3_4_3;
 mod p3_4_4;
 mod p3_5;
-mod p3_7;
+pub(super) mod p3_7;
 mod p3_8_1;
 mod p3_8_2;
 mod p3_8_3;
 mod p3_8_4;
-mod p4_2;
+pub(super) mod p4_2;
 mod p4_3_1;
 mod p4_3_2;
 mod p4_3_3;
 mod p4_5_1;
 mod p4_5_2;
 mod p5_2;
-mod p6_2;
-mod p7_1;
-mod versions;
+pub(super) mod p6_2;
+pub(super) mod p7_1;
+pub(super) mod versions;
 
 use super::Proposition;
 

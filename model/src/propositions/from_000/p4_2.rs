@@ -99,7 +99,7 @@ pub(super) const PROPOSITION: Proposition = Proposition {
 };
 
 /// What rules and mode can say to the loop.
-pub(super) fn rule_answers() -> &'static [RuleAnswer] {
+pub(in crate::propositions) fn rule_answers() -> &'static [RuleAnswer] {
     every_variant!(crate::agent_loop::RuleAnswer: Allow, AskByDefault, AskByRule, Deny)
 }
 

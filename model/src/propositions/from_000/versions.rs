@@ -11,7 +11,7 @@ use crate::propositions::{Arrow, Drawing};
 use serde_json::Value;
 
 /// The usual number of versions of the line, and the most that anybody waits for.
-pub(super) const LINE: (usize, usize) = (6, 8);
+pub(in crate::propositions) const LINE: (usize, usize) = (6, 8);
 
 /// A set of versions: bit k stands for the k-th version of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
