@@ -19,7 +19,7 @@ pub(super) const PROPOSITION: Proposition = Proposition {
         name: "the-three-cases",
         method: Method::Enumeration,
         claim: "played by client and server, the answers are those of the solution",
-        run: |trial| answers(trial, |client, server| Handshake::newest(client, server)),
+        run: |trial| answers(trial, Handshake::newest),
     }],
     ablations: &[Variation {
         name: "offers-its-oldest",

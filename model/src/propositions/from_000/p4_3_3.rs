@@ -73,7 +73,7 @@ fn guards() -> Vec<End> {
     ends()
         .into_iter()
         .filter(|end| {
-            end.prints == super::blocking::Prints::Nothing && matches!(end.code, Some(0 | 1 | 2) | None)
+            end.prints == super::blocking::Prints::Nothing && matches!(end.code, Some(0..=2) | None)
         })
         .collect()
 }
