@@ -96,27 +96,31 @@ fn turns(
     let look_back = args.session.profile.profile().context.cache_look_back_blocks.value;
     let session = session_of(args);
     let mut series = Vec::new();
-    for (name, strategy) in [("upfront", Strategy::Upfront), ("deferred", Strategy::Deferred)] {
-        let name = if order_changes { format!("{name}, order changing") } else { name.to_owned() };
+    let both = [("upfront", Strategy::Upfront), ("deferred", Strategy::Deferred)];
+    // With a changing order, the stable one is drawn beside it: what the order alone costs is the distance.
+    let orders: &[bool] = if order_changes { &[true, false] } else { &[false] };
+    for (changes, (name, strategy)) in orders.iter().flat_map(|changes| both.map(|both| (*changes, both))) {
+        let name = if changes { format!("{name}, order changing") } else { name.to_owned() };
         let mut points = vec![(0.0, 0.0)];
         for turns in 1..=session.turns {
-            let session = Session { turns, order_changes, ..session.clone() };
+            let session = Session { turns, order_changes: changes, ..session.clone() };
             let cost = cost(&report.plan_tools, &report.plan_used, strategy, &session, model, look_back)
                 .map_err(|error| CliError::input(error.to_string()))?;
             points.extend(cost.usd.map(|usd| (float(turns), usd)));
         }
         series.push(Series { name, points });
     }
-    let markers = report.session.crossover_turns.and_then(|turns| {
+    let markers = report.session.crossover_turns.filter(|_| !order_changes).and_then(|turns| {
         let point =
             series.iter().find(|s| s.name == "deferred")?.points.iter().find(|p| p.0 >= float(turns))?;
         Some(Marker { at: *point, text: format!("deferring is cheaper from {turns} on") })
     });
     Ok(Chart::Lines(Lines {
         title: format!(
-            "Money for a session, {} tools used of {}",
+            "Money for a session, {} tools used of {}{}",
             report.plan_used.len(),
-            report.plan_tools.len()
+            report.plan_tools.len(),
+            if order_changes { ": what an order costs that changes with every request" } else { "" }
         ),
         x: "requests of the session".to_owned(),
         y: format!("USD ({})", args.session.model),
