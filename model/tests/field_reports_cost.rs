@@ -1,13 +1,16 @@
-//! Field reports about the cost of the context (F92, F93, F96, F97, F98), as far as they give numbers or a rule.
+//! Field reports about the cost of the context (F92 to F99), as far as they give numbers or a rule.
 
 use serde_json::{Value, json};
 use windtunnel_model::context::amounts::{Sizes, deferred, difference, largest_used_in_favour, upfront};
 use windtunnel_model::context::cache::Block;
-use windtunnel_model::context::conversation::extends;
+use windtunnel_model::context::conversation::{Conversation, Layout, Start, extends};
 use windtunnel_model::context::definition::{Definition, sort_for_sending};
+use windtunnel_model::context::ledger::{Amount, Part, agree};
 use windtunnel_model::context::listing::{self, Description, Listed};
 use windtunnel_model::context::loading::{Facts, Loading, Setting, Size, decide};
-use windtunnel_model::profile::context::CLAUDE_CODE;
+use windtunnel_model::context::tokens::Characters;
+use windtunnel_model::mcp::output::{Outcome, OutputLimits};
+use windtunnel_model::profile::context::{CLAUDE_CODE, DOCUMENTED, UnloadedCall};
 
 #[test]
 fn f92_definitions_of_115_tools() {
@@ -43,6 +46,72 @@ fn f93_a_foreign_host() {
         };
         assert_eq!(decide(&facts, &CLAUDE_CODE).loading, expected, "{value:?}");
     }
+}
+
+/// The rule is stated, and it is the same in every run.
+#[test]
+fn f94_a_call_of_a_tool_that_was_not_loaded() {
+    assert_eq!(DOCUMENTED.unloaded_call.value, UnloadedCall::Refused);
+    assert_eq!(CLAUDE_CODE.unloaded_call.value, UnloadedCall::Runs);
+    assert_ne!(UnloadedCall::Runs.words(), UnloadedCall::Refused.words());
+}
+
+/// The lines of the report add up to the request, and names and loaded definitions have lines of their own: before a
+/// search, after it, after a compaction.
+#[test]
+fn f95_the_parts_add_up_to_the_request() {
+    let counter = Characters::FOUR;
+    let tool = |name: &str| {
+        Definition::from_listed(
+            "s",
+            &json!({"name": name, "description": "Reads a thing.", "inputSchema": {}}),
+        )
+    };
+    let start = Start {
+        definitions: vec![tool("read_a"), tool("read_b")],
+        system: vec!["You help.".to_owned()],
+        claude_md: "Use tabs.".to_owned(),
+        instructions: vec![("s".to_owned(), "Read first.".to_owned())],
+        skills: Vec::new(),
+        prompt: "Go.".to_owned(),
+    };
+    for parameters in [DOCUMENTED, CLAUDE_CODE] {
+        let mut session = Conversation::start(
+            start.clone(),
+            Loading::Deferred,
+            false,
+            Layout::SystemMessage,
+            &parameters,
+            &counter,
+        );
+        let check = |session: &mut Conversation<'_>, loaded: bool| {
+            let request = session.send();
+            agree(session.ledger(), &request, &counter).unwrap();
+            let lines: Amount =
+                session.ledger().entries().iter().fold(Amount::default(), |sum, entry| sum + entry.amount);
+            assert_eq!(lines, session.ledger().standing().total());
+            assert!(session.ledger().part(Part::DeferredNames).tokens > 0, "names have a line");
+            if loaded {
+                assert!(session.ledger().part(Part::LoadedTool).tokens > 0, "loaded definitions have a line");
+            }
+        };
+        check(&mut session, false);
+        let found = session.search("c1", "select:mcp__s__read_a");
+        assert_eq!(found, ["mcp__s__read_a"]);
+        check(&mut session, true);
+    }
+}
+
+#[test]
+fn f99_a_large_result_is_replaced() {
+    let outcome = |characters: u64| OutputLimits::CLAUDE_CODE.judge(characters, None, || characters / 4);
+    assert_eq!(outcome(9_000), Outcome::Passed);
+    // Saved to a file, with the place and the beginning: whether tokens or characters say so first.
+    assert_eq!(outcome(60_000), Outcome::Persisted);
+    assert!(matches!(outcome(400_000), Outcome::Persisted | Outcome::TooManyTokens));
+    // A higher MAX_MCP_OUTPUT_TOKENS does not lift the limit on characters.
+    let raised = OutputLimits { tokens: 200_000, ..OutputLimits::CLAUDE_CODE };
+    assert_eq!(raised.judge(400_000, None, || 100_000), Outcome::Persisted);
 }
 
 #[test]

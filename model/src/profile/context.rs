@@ -12,6 +12,26 @@ pub enum DeferredWire {
     SentWithFlag,
 }
 
+/// What becomes of a call of a deferred tool that no search has loaded: one rule for every run (field report F94).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnloadedCall {
+    /// It is executed as if it were loaded.
+    Runs,
+    /// It fails; the assistant sees a text that tells it to search first.
+    Refused,
+}
+
+impl UnloadedCall {
+    /// In words, after "a call of a tool that was not loaded".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Runs => "is executed all the same",
+            Self::Refused => "fails, and the assistant is told to search first",
+        }
+    }
+}
+
 /// Which descriptions go when the skills listing is over its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListingOverflow {
@@ -75,10 +95,8 @@ parameters! {
         reattach_mark_chars: usize,
         /// what happens to older skills when one does not fit
         reattach_overflow: ReattachOverflow,
-        /// tokens of MCP output above which a warning is shown
-        mcp_output_warning_tokens: u64,
-        /// tokens of MCP output that are passed on at most
-        mcp_output_cap_tokens: u64,
+        /// what becomes of a call of a deferred tool that no search has loaded
+        unloaded_call: UnloadedCall,
         /// tokens below the window at which compaction starts by itself, where that is known
         auto_compact_margin_tokens: Option<u64>,
         /// breakpoints on the system layer
@@ -115,8 +133,7 @@ pub const TEACHING: ContextParameters = ContextParameters {
     reattach_chars_per_token: inferred(4, "003 knows no compaction"),
     reattach_mark_chars: inferred(0, "003 knows no compaction"),
     reattach_overflow: inferred(ReattachOverflow::Skip, "003 knows no compaction"),
-    mcp_output_warning_tokens: inferred(u64::MAX, "003 knows no MCP"),
-    mcp_output_cap_tokens: inferred(u64::MAX, "003 knows no MCP"),
+    unloaded_call: inferred(UnloadedCall::Runs, "003 knows no deferral: every definition is loaded"),
     auto_compact_margin_tokens: inferred(None, "003 knows no compaction"),
     system_breakpoints: inferred(0, "003 marks no breakpoints"),
     message_breakpoints: inferred(0, "003 marks no breakpoints"),
@@ -153,8 +170,10 @@ pub const DOCUMENTED: ContextParameters = ContextParameters {
         ReattachOverflow::CutThenStop,
         "000, section 5: filled newest first, the oldest are dropped",
     ),
-    mcp_output_warning_tokens: doc(10_000, "000, section 3.8"),
-    mcp_output_cap_tokens: doc(25_000, "000, section 3.8"),
+    unloaded_call: doc(
+        UnloadedCall::Refused,
+        "context-cost 9: it fails, with a text that the assistant sees",
+    ),
     auto_compact_margin_tokens: doc(None, "the documents give no number"),
     system_breakpoints: inferred(2, "as observed; the documents do not say"),
     message_breakpoints: inferred(1, "as observed; the documents do not say"),
@@ -185,8 +204,7 @@ pub const CLAUDE_CODE: ContextParameters = ContextParameters {
     reattach_chars_per_token: seen(4, "compact-skill-7x24000, compact-skill-7x24000-sonnet45"),
     reattach_mark_chars: seen(100, "compact-skill-1x45000: 19,900 characters kept of 20,000"),
     reattach_overflow: seen(ReattachOverflow::Skip, "compact-skill-mixed, compact-skill-skip-or-stop"),
-    mcp_output_warning_tokens: doc(10_000, "000, section 3.8"),
-    mcp_output_cap_tokens: doc(25_000, "000, section 3.8"),
+    unloaded_call: seen(UnloadedCall::Runs, "context-cost 9; field report F94"),
     auto_compact_margin_tokens: seen(
         Some(23_000),
         "context-cost 6: between 976,991 and 977,002 of 1,000,000",

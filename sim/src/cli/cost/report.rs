@@ -15,7 +15,7 @@ use windtunnel_model::context::loading::{Decision, Facts, Loading, Setting, Size
 use windtunnel_model::context::plan::{self, Cost, OVERHEAD_BYTES, Session, Strategy, Tool, search_bytes};
 use windtunnel_model::context::price::{ModelFacts, Models, generation, window};
 use windtunnel_model::context::tokens::{Counter, utf16_len};
-use windtunnel_model::profile::context::ContextParameters;
+use windtunnel_model::profile::context::{ContextParameters, UnloadedCall};
 use windtunnel_model::sources::skills::Skill;
 
 /// One definition.
@@ -136,6 +136,8 @@ pub(super) struct Report {
     pub(super) skills: Option<SkillsReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<Vec<PartRow>>,
+    /// What becomes of a call of a deferred tool that no search has loaded.
+    pub(super) unloaded_call: UnloadedCall,
     /// What the project's settings change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) settings: Vec<String>,
@@ -373,6 +375,7 @@ pub(super) fn build(
         heaviest: heaviest(&all, &rows, model, &session, &parameters, counter),
         skills,
         project,
+        unloaded_call: parameters.unloaded_call.value,
         settings: in_force.said.clone(),
         not_counted: gathered.not_counted.clone(),
         servers,

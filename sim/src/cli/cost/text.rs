@@ -2,6 +2,7 @@
 
 use super::report::Report;
 use crate::cli::{CliError, Io};
+use windtunnel_model::context::loading::Loading;
 
 fn money(usd: Option<f64>) -> String {
     usd.map_or_else(|| "unknown".to_owned(), |usd| format!("${usd:.4}"))
@@ -117,7 +118,15 @@ fn servers(report: &Report, out: &mut dyn std::io::Write) -> Result<(), CliError
         or_none(report.crossover_used_heaviest_first),
         or_none(report.crossover_used_lightest_first)
     )?;
-    writeln!(out, "would be loaded: {:?}, because {}", report.decision.loading, report.decision.reason)?;
+    let loading = match report.decision.loading {
+        Loading::Upfront => "upfront",
+        Loading::Deferred => "deferred",
+        Loading::Unknown => "unknown",
+    };
+    writeln!(out, "would be loaded: {loading}, because {}", report.decision.reason)?;
+    if report.decision.loading == Loading::Deferred {
+        writeln!(out, "a call of a tool that no search has loaded {}", report.unloaded_call.words())?;
+    }
     let session = &report.session;
     writeln!(
         out,
