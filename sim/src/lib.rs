@@ -5,7 +5,9 @@
 
 pub mod cli;
 pub mod explore;
+pub mod files;
 pub mod gate;
+pub mod hook_bench;
 pub mod lab;
 pub mod mcp_client;
 pub mod mcp_lists;

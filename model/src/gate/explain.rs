@@ -60,8 +60,8 @@ pub struct Change {
     pub decision: &'static str,
 }
 
-/// The smallest changes that turn a decision: one rule removed, one rule added, another mode. `hook` is what the hooks
-/// said together.
+/// The smallest changes that turn a decision: trust in the folder, one rule removed, one rule added, another mode.
+/// `hook` is what the hooks said together.
 pub fn changes(
     session: &Session,
     facts: &dyn Facts,
@@ -76,6 +76,13 @@ pub fn changes(
             found.push(Change { change, decision: outcome.decision() });
         }
     };
+    if !session.merged.waiting.is_empty() {
+        let mut changed = session.clone();
+        changed.merged.rules.append(&mut changed.merged.waiting);
+        changed.recompile();
+        let change = "trust the folder (here: `--trusted`), so that the project's allow rules count";
+        note(change.to_owned(), judge(&changed, facts, tool, input, hook));
+    }
     for rule in matching_rules(session, facts, tool, input) {
         let mut changed = session.clone();
         changed.merged.rules.remove(rule as usize);

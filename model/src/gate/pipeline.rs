@@ -91,6 +91,22 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All, in the order of the documentation of expectations.
+    pub const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Blocked,
+        Self::NeedsApproval,
+        Self::Gone,
+        Self::Error,
+        Self::Deferred,
+        Self::Unknown,
+    ];
+
+    /// The outcome of a word of expectations.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
+    }
+
     /// The word of expectations.
     pub fn word(self) -> &'static str {
         match self {

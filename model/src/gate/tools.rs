@@ -141,6 +141,45 @@ pub const ABSENT: [&str; 12] = [
     "NotebookRead",
 ];
 
+/// Tools that exist outside print mode on Linux, or only with a feature: named so that a rule about them is no mistake.
+const ELSEWHERE: [&str; 14] = [
+    "PowerShell",
+    "Monitor",
+    "StructuredOutput",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitWorktree",
+    "LSP",
+    "SlashCommand",
+    "KillShell",
+    "BashOutput",
+    "TodoRead",
+];
+
+/// Whether a tool of that name is known to exist, to have existed, or to exist elsewhere.
+pub fn is_known(name: &str) -> bool {
+    is_builtin(name) || ELSEWHERE.contains(&name)
+}
+
+/// The known tool whose name is nearest to a name that is no tool's: the same letters in another case, or at most two
+/// slips away.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let known = || builtin_names().chain(ABSENT).chain(ELSEWHERE);
+    if let Some(same) = known().find(|tool| tool.eq_ignore_ascii_case(name)) {
+        return Some(same);
+    }
+    // A short name is near to everything: a third of its letters may be wrong.
+    let bearable = (name.chars().count() / 3).min(2);
+    known()
+        .map(|tool| (strsim::damerau_levenshtein(name, tool), tool))
+        .filter(|(slips, _)| *slips <= bearable)
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, tool)| tool)
+}
+
 /// Whether a built-in tool of that name exists or existed.
 pub fn is_builtin(name: &str) -> bool {
     name == "Task" || BUILTIN.iter().any(|tool| tool.name == name) || ABSENT.contains(&name)

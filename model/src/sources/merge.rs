@@ -32,6 +32,8 @@ pub struct Merged {
     pub files: Vec<(String, String)>,
     /// The rules in force, lowest level first.
     pub rules: Vec<SourcedRule>,
+    /// The project's allow rules that do not count until its folder is trusted.
+    pub waiting: Vec<SourcedRule>,
     /// Additional directories in force, as written.
     pub additional_directories: Vec<String>,
     /// The highest `defaultMode`.
@@ -111,14 +113,18 @@ pub fn merge(
                 (Behaviour::Ask, &settings.ask),
                 (Behaviour::Allow, if waits { &[] } else { &settings.allow }),
             ];
+            let sourced = |behaviour: Behaviour, entry: &Entry| SourcedRule {
+                behaviour,
+                text: entry.text.clone(),
+                level: settings.level,
+                file,
+                pointer: entry.pointer.clone(),
+            };
             for (behaviour, entries) in lists {
-                merged.rules.extend(entries.iter().map(|entry| SourcedRule {
-                    behaviour,
-                    text: entry.text.clone(),
-                    level: settings.level,
-                    file,
-                    pointer: entry.pointer.clone(),
-                }));
+                merged.rules.extend(entries.iter().map(|entry| sourced(behaviour, entry)));
+            }
+            if waits {
+                merged.waiting.extend(settings.allow.iter().map(|entry| sourced(Behaviour::Allow, entry)));
             }
         }
         if waits {

@@ -146,12 +146,7 @@ pub fn load(
         Ok(root) => root,
         Err(_) if json.trim().is_empty() => Value::Object(Map::new()),
         Err(error) => {
-            // The lenient parser recurses without a limit of its own.
-            let lenient = if crate::place::nesting(json) <= 128 {
-                jsonc_parser::parse_to_serde_value::<Value>(json, &jsonc_parser::ParseOptions::default()).ok()
-            } else {
-                None
-            };
+            let lenient = with_comments(json);
             match lenient {
                 Some(value) if !parameters.comments_drop_file.value && value.is_object() => value,
                 _ => {
@@ -186,6 +181,15 @@ pub fn load(
     findings.extend(defects.iter().map(|defect| defect_finding(defect, &settings)));
     settings.defects = defects;
     (settings, findings)
+}
+
+/// A text as JSON with comments and trailing commas; `None` when it is not even that.
+pub fn with_comments(text: &str) -> Option<Value> {
+    // The lenient parser recurses without a limit of its own.
+    if crate::place::nesting(text) > 128 {
+        return None;
+    }
+    jsonc_parser::parse_to_serde_value::<Value>(text, &jsonc_parser::ParseOptions::default()).ok()
 }
 
 fn count_denies(root: &Value) -> usize {

@@ -1,5 +1,6 @@
 //! `windtunnel lint [PATH]`: mistakes in settings, hooks and matchers.
 
+use super::findings::{self, FailOn};
 use super::gate::ProfileArg;
 use super::{CliError, Exit, Io, write_json};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use windtunnel_model::finding::{Finding, Severity};
+use windtunnel_model::finding::Finding;
 use windtunnel_model::sources::lint::{Script, ScriptFacts, lint};
 use windtunnel_model::sources::settings::Level;
 
@@ -18,8 +19,8 @@ pub struct LintArgs {
     #[arg(value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// The weight from which on a finding makes the exit code 1
-    #[arg(long, value_enum, default_value = "error")]
-    severity: SeverityArg,
+    #[arg(long, alias = "severity", value_enum, default_value = "error", value_name = "SEVERITY")]
+    fail_on: FailOn,
     #[command(flatten)]
     profile: ProfileArg,
     /// How to print
@@ -28,13 +29,6 @@ pub struct LintArgs {
     /// Print how often each kind was found, and nothing else
     #[arg(long)]
     count: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum SeverityArg {
-    Note,
-    Warning,
-    Error,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,8 +66,8 @@ pub fn run(args: &LintArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let parameters = profile.profile();
     let mut findings = Vec::new();
     for (path, name) in &files {
-        let bytes = std::fs::read(path).map_err(|source| CliError::File { path: path.clone(), source })?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text =
+            crate::files::read_lossy(path).map_err(|source| CliError::File { path: path.clone(), source })?;
         let scripts = DiskScripts { project: project_of(path), home: io.home.clone() };
         findings.extend(lint(level_of(path), name, &text, &parameters, &scripts));
     }
@@ -81,19 +75,14 @@ pub fn run(args: &LintArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     for finding in &findings {
         *counts.entry(finding.id.clone()).or_insert(0) += 1;
     }
-    let least = match args.severity {
-        SeverityArg::Note => Severity::Note,
-        SeverityArg::Warning => Severity::Warning,
-        SeverityArg::Error => Severity::Error,
-    };
-    let worst = findings.iter().map(|finding| finding.severity).max();
+    let exit = findings::exit(&findings, args.fail_on.into());
     let report = Report { profile: profile.word(), files: files.len(), findings, counts };
     match args.format {
         LintFormat::Json => write_json(io, "lint", &report)?,
         LintFormat::Sarif => write_sarif(&report, io)?,
         LintFormat::Text => print_text(&report, args.count, io)?,
     }
-    Ok(if worst.is_some_and(|worst| worst >= least) { Exit::Refuted } else { Exit::Holds })
+    Ok(exit)
 }
 
 /// The files to look at: the path itself, the usual places below it, or every JSON file directly in it.

@@ -21,7 +21,7 @@ impl Source {
             return Ok(Self { name: "stdin".to_owned(), text });
         }
         let full = io.cwd.join(path);
-        let text = std::fs::read_to_string(&full).map_err(|source| CliError::File { path: full, source })?;
+        let text = crate::files::read_text(&full).map_err(|source| CliError::File { path: full, source })?;
         Ok(Self { name, text })
     }
 

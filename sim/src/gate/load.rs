@@ -1,6 +1,7 @@
 //! From files and flags to a session that can judge calls.
 
-use std::path::Path;
+use crate::files;
+use std::path::{Path, PathBuf};
 use windtunnel_model::finding::Finding;
 use windtunnel_model::gate::pipeline::Session;
 use windtunnel_model::gate::rule::Behaviour;
@@ -139,8 +140,8 @@ pub struct Inputs {
 
 /// Reads one settings file if it is there.
 pub fn found(level: Level, path: &Path, name: &str) -> Option<FoundFile> {
-    let text = std::fs::read(path).ok()?;
-    Some(FoundFile { level, name: name.to_owned(), text: String::from_utf8_lossy(&text).into_owned() })
+    let text = files::read_lossy(path).ok()?;
+    Some(FoundFile { level, name: name.to_owned(), text })
 }
 
 /// The settings files of a project and a home, by their places.
@@ -161,9 +162,15 @@ pub fn hierarchy(project: &Path, home: Option<&Path>, managed: Option<&Path>) ->
     files
 }
 
+/// Home in its real path; a place without any settings where there is none.
+pub fn home_or_none(home: Option<&Path>) -> PathBuf {
+    let home = home.unwrap_or_else(|| Path::new("/nonexistent"));
+    home.canonicalize().unwrap_or_else(|_| home.to_owned())
+}
+
 /// Whether `~/.claude.json` says that exactly this folder was trusted.
 pub fn is_trusted(home: &Path, project: &str) -> bool {
-    std::fs::read_to_string(home.join(".claude.json"))
+    files::read_lossy(&home.join(".claude.json"))
         .ok()
         .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok())
         .and_then(|root| root.get("projects")?.get(project)?.get("hasTrustDialogAccepted")?.as_bool())
@@ -244,7 +251,7 @@ pub fn session(inputs: &Inputs) -> (Session, Vec<Finding>) {
 pub fn skills_below(folder: &Path, tools: &mut ToolTable) {
     let Ok(entries) = std::fs::read_dir(folder.join(".claude/skills")) else { return };
     for entry in entries.filter_map(Result::ok) {
-        let Ok(text) = std::fs::read_to_string(entry.path().join("SKILL.md")) else { continue };
+        let Ok(text) = files::read_lossy(&entry.path().join("SKILL.md")) else { continue };
         let frontmatter = text.strip_prefix("---").and_then(|rest| rest.split("\n---").next()).unwrap_or("");
         let has = frontmatter.lines().any(|line| line.starts_with("allowed-tools:"));
         tools.skills.insert(entry.file_name().to_string_lossy().into_owned(), has);

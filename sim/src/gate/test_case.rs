@@ -404,7 +404,7 @@ impl Place {
     fn build(case: &Case, options: &Options) -> Result<Self, String> {
         let Some(settings) = &case.settings else {
             let project = options.cwd.canonicalize().map_err(|error| error.to_string())?;
-            let home = options.home.clone().unwrap_or_else(|| project.clone());
+            let home = load::home_or_none(options.home.as_deref());
             return Ok(Self {
                 root: project.clone(),
                 project,

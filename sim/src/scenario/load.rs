@@ -166,7 +166,7 @@ fn read(path: &Path, file: &str) -> Result<String, Box<ScenarioError>> {
             Some("keep large payloads out of scenarios: a server script can make them (`giant`)"),
         ));
     }
-    let bytes = std::fs::read(path).map_err(cannot)?;
+    let bytes = crate::files::read(path).map_err(cannot)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         ScenarioError::file(file, format!("byte {at} is not UTF-8, expected a JSON text in UTF-8"), None)

@@ -251,6 +251,90 @@ fn hook_test_shows_the_failure_direction() {
     assert_eq!((exit, bad["findings"][0]["id"].as_str()), (Exit::Refuted, Some("hook-exit-1")));
 }
 
+/// What the bench says of hooks that never run, cannot start, or refuse everything; and which weight fails the run.
+#[test]
+fn hook_test_names_what_is_wrong() {
+    let settings = |matcher: &str, line: &str| {
+        serde_json::json!({"hooks": {"PreToolUse": [
+            {"matcher": matcher, "hooks": [{"type": "command", "command": line}]}]}})
+        .to_string()
+    };
+    let found = |matcher: &str, line: &str, fail_on: &str| {
+        let folder = folder(&[("s.json", &settings(matcher, line))]);
+        let args = ["hook", "test", "--settings", "s.json", "--fail-on", fail_on, "--format", "json"];
+        let (exit, report) = json(folder.path(), &args);
+        let findings = report["findings"].as_array().unwrap();
+        (exit, findings.iter().map(|f| f["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(found("Wirte", "exit 0", "error"), (Exit::Refuted, vec!["matcher-never-matches".to_owned()]));
+    assert_eq!(found("Glob", "exit 0", "error"), (Exit::Holds, Vec::new()));
+    assert_eq!(
+        found("Write|Edit", "/no/such/hook", "error"),
+        (Exit::Refuted, vec!["hook-cannot-start".to_owned()])
+    );
+    let all = vec!["hook-denies-everything".to_owned(), "hook-fails-open".to_owned()];
+    assert_eq!(found("Write|Edit", "cat > /dev/null; exit 2", "error"), (Exit::Holds, all.clone()));
+    assert_eq!(found("Write|Edit", "cat > /dev/null; exit 2", "warning"), (Exit::Refuted, all));
+}
+
+/// Several words behind `--` are a program and its arguments, blanks and all.
+#[test]
+fn hook_test_takes_words_as_they_are() {
+    let folder = folder(&[("a b.sh", "exit 2")]);
+    let (_, report) = json(folder.path(), &["hook", "test", "--format", "json", "--", "sh", "a b.sh"]);
+    assert_eq!(report["hooks"][0]["probes"][0]["decision"], "deny", "{report}");
+}
+
+/// A wrong part of a case is named with its line; a part without effect is a warning.
+#[test]
+fn gate_test_names_the_place_of_a_wrong_part() {
+    let folder = folder(&[
+        ("a.json", "{\n  \"calls\": [[\"a\", \"Bash\", {}],\n    [5, \"Bash\"]]}"),
+        ("b.json", "{\n  \"calls\": [[\"a\", \"Bash\"]],\n  \"expect\": {\"b\": \"run\"},\n  \"modes\": 1}"),
+        ("c.json", "{\n  \"calls\": [,"),
+    ]);
+    let of = |file: &str| windtunnel(folder.path(), &["gate", "test", file]);
+    let (exit, _, stderr) = of("a.json");
+    assert_eq!(exit, Exit::CannotJudge);
+    assert!(stderr.contains("a.json:3:6: the id of a call is a string, this is a number"), "{stderr}");
+    let (_, _, stderr) = of("b.json");
+    assert!(stderr.contains("b.json:3:19: there is no call `b`"), "{stderr}");
+    assert!(stderr.contains("b.json:4:12: `modes` is not read"), "{stderr}");
+    let (exit, _, stderr) = of("c.json");
+    assert_eq!(exit, Exit::CannotJudge);
+    assert!(stderr.contains("c.json:2:13: not JSON"), "{stderr}");
+}
+
+/// What is no settings file is refused; one that the harness drops is compared, and said to be dropped.
+#[test]
+fn diff_refuses_what_is_not_json() {
+    let folder = folder(&[
+        ("a.json", "{\"permissions\": {\"deny\": [\"Bash(rm *)\"]}}"),
+        ("b.json", "{\"permissions\": {\"deny\": [\"Bash(rm *)\"], \"allow\": 5}}"),
+        ("c.txt", "hello"),
+    ]);
+    let (exit, _, stderr) = windtunnel(folder.path(), &["gate", "diff", "a.json", "c.txt"]);
+    assert_eq!(exit, Exit::CannotJudge);
+    assert!(stderr.contains("c.txt:1:1: not JSON"), "{stderr}");
+    let (exit, stdout, stderr) = windtunnel(folder.path(), &["gate", "diff", "a.json", "b.json"]);
+    assert_eq!(exit, Exit::Refuted);
+    assert!(stdout.contains("deny   -> ask    Bash"), "{stdout}");
+    assert!(stderr.contains("[settings-file-dropped]"), "{stderr}");
+}
+
+/// A project's allow rule that waits for trust is found by what would turn the decision.
+#[test]
+fn explain_proposes_trust() {
+    let folder = folder(&[(".claude/settings.json", "{\"permissions\": {\"allow\": [\"Bash(make *)\"]}}")]);
+    let call = ["gate", "explain", "--tool", "Bash", "--input", "{\"command\": \"make all\"}"];
+    let (_, stdout, _) = windtunnel(folder.path(), &call);
+    assert!(stdout.contains("  allow  trust the folder (here: `--trusted`)"), "{stdout}");
+    let mut trusted = call.to_vec();
+    trusted.push("--trusted");
+    let (_, stdout, _) = windtunnel(folder.path(), &trusted);
+    assert!(stdout.starts_with("Bash: allow") && !stdout.contains("trust the folder"), "{stdout}");
+}
+
 #[test]
 fn lint_finds_places_and_writes_sarif() {
     let settings = "{\n  \"permissions\": {\"deny\": [\"Write(x)\"]},\n  \"hooks\": {\"preToolUse\": []}\n}";

@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 4] = [
 ];
 
 /// The audited pure crates that `model` may use through functions that do no I/O (decisions 4).
-const MODEL_MAY_USE: [&str; 12] = [
+const MODEL_MAY_USE: [&str; 13] = [
     "arrayvec",
     "brush-parser",
     "ignore",
@@ -21,6 +21,7 @@ const MODEL_MAY_USE: [&str; 12] = [
     "rustc-hash",
     "serde",
     "serde-saphyr",
+    "strsim",
     "serde_json",
     "smallvec",
     "thiserror",

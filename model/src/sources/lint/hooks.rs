@@ -142,9 +142,8 @@ fn name_in_matcher(name: &str, add: &mut dyn FnMut(&str, Severity, String, &str,
                 &format!("write `{}__.*`", name.trim_end_matches('_')),
             );
         }
-    } else if !tools::is_builtin(name) {
-        let near = tools::builtin_names().find(|known| known.eq_ignore_ascii_case(name));
-        let hint = near.map(|known| format!("; did you mean `{known}`")).unwrap_or_default();
+    } else if !tools::is_known(name) {
+        let hint = tools::nearest(name).map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
         add(
             "matcher-unknown-tool",
             Severity::Error,

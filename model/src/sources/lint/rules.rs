@@ -6,6 +6,7 @@ use crate::gate::examples::caught;
 use crate::gate::facts::NoFiles;
 use crate::gate::permission::{By, permission};
 use crate::gate::rule::{Behaviour, Pattern};
+use crate::gate::tools;
 use crate::gate::{Policy, Workspace};
 use crate::sources::merge::{Merged, SourcedRule};
 
@@ -49,6 +50,23 @@ fn one(settings: &Settings, rule: &SourcedRule, pattern: &Pattern, findings: &mu
             format!("the {word} rule `{}` matches nothing: {why}", shown(text)),
             "what was meant to be governed by it is not, and the harness does not say so",
             "write it in a form that matches, and check it with `gate test`",
+        );
+    }
+    let is_name = tool.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !tool.starts_with("mcp__");
+    if is_name && !tools::is_known(tool) {
+        let near = tools::nearest(tool);
+        // A guard under a wrong name protects nothing; an allow only fails to spare a question.
+        let severity = match (rule.behaviour, near) {
+            (Behaviour::Deny | Behaviour::Ask, Some(_)) => Severity::Error,
+            _ => Severity::Warning,
+        };
+        let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+        add(
+            "rule-unknown-tool",
+            severity,
+            format!("no tool `{tool}` is known, which the {word} rule `{}` names{hint}", shown(text)),
+            "names in rules are exact and their case counts, so the rule governs no call",
+            "use the tool's exact name",
         );
     }
     if tool == "Bash" && !specifier.is_empty() {

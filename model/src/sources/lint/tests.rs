@@ -37,6 +37,8 @@ fn each_mistake_is_named_and_its_correction_is_not() {
         ("rule-matches-nothing", rules("deny", "\"Write(src/**)\""), rules("deny", "\"Edit(src/**)\"")),
         ("rule-matches-nothing", rules("allow", "\"mcp__*\""), rules("allow", "\"mcp__s\"")),
         ("retired-tool", rules("allow", "\"MultiEdit\""), rules("allow", "\"Edit\"")),
+        ("rule-unknown-tool", rules("deny", "\"Reed\""), rules("deny", "\"Read\"")),
+        ("rule-unknown-tool", rules("deny", "\"bash(rm *)\""), rules("deny", "\"Bash(rm *)\"")),
         ("single-slash-path", rules("deny", "\"Read(/etc/**)\""), rules("deny", "\"Read(//etc/**)\"")),
         ("exact-compound-rule", rules("allow", "\"Bash(a && b)\""), rules("allow", "\"Bash(a *)\"")),
         ("prefix-mark-inside", rules("deny", "\"Bash(a:* b)\""), rules("deny", "\"Bash(a * b)\"")),

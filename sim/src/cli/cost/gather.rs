@@ -62,8 +62,7 @@ pub(super) fn gather(args: &CostArgs, io: &Io<'_>) -> Result<Gathered, CliError>
 }
 
 pub(super) fn read_text(path: &Path) -> Result<String, CliError> {
-    let bytes = std::fs::read(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    crate::files::read_lossy(path).map_err(|source| CliError::File { path: path.to_owned(), source })
 }
 
 pub(super) fn read_json(path: &Path) -> Result<Value, CliError> {

@@ -119,7 +119,7 @@ pub(crate) fn models(session: &SessionArgs, io: &Io<'_>) -> Result<Models, CliEr
     };
     let path = io.cwd.join(path);
     let text =
-        std::fs::read_to_string(&path).map_err(|source| CliError::File { path: path.clone(), source })?;
+        crate::files::read_text(&path).map_err(|source| CliError::File { path: path.clone(), source })?;
     Models::read(&text).map_err(|error| CliError::input(format!("{}: {error}", path.display())))
 }
 

@@ -2,9 +2,10 @@
 
 use super::ProfileArg;
 use crate::cli::{CliError, Exit, Format, Io, write_json};
-use crate::gate::load::{self, Flags, FoundFile, Inputs};
+use crate::gate::load::{self, Flags, Inputs};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use windtunnel_model::finding::Finding;
 use windtunnel_model::gate::Mode;
 use windtunnel_model::gate::diff::{Difference, atoms, diff};
 use windtunnel_model::gate::pipeline::Session;
@@ -36,6 +37,8 @@ struct Report {
     profile: &'static str,
     compared: usize,
     differences: Vec<Difference>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Finding>,
 }
 
 /// Runs it.
@@ -44,20 +47,27 @@ struct Report {
 /// When a file cannot be read.
 pub fn run(args: &DiffArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let profile = args.profile.profile;
-    let mut old = session(&args.old, args.mode, profile.profile(), io)?;
-    let mut new = session(&args.new, args.mode, profile.profile(), io)?;
+    let (mut old, mut findings) = session(&args.old, args.mode, profile.profile(), io)?;
+    let (mut new, more) = session(&args.new, args.mode, profile.profile(), io)?;
+    findings.extend(more);
     offer_named_tools(&mut old, &mut new);
-    let report =
-        Report { profile: profile.word(), compared: atoms(&old, &new).len(), differences: diff(&old, &new) };
+    let report = Report {
+        profile: profile.word(),
+        compared: atoms(&old, &new).len(),
+        differences: diff(&old, &new),
+        findings,
+    };
     match args.format {
         Format::Json => write_json(io, "gate diff", &report)?,
         Format::Text => {
+            super::print_findings(&report.findings, io)?;
             for d in &report.differences {
                 writeln!(io.stdout, "{:<6} -> {:<6} {} {}", d.old, d.new, d.tool, d.input)?;
             }
             writeln!(
                 io.stdout,
-                "{} of {} compared calls change their decision (profile {}; hooks taken as saying nothing)",
+                "{} of {} compared calls change their decision (profile {}; hooks taken as saying nothing, \
+                 folders as trusted)",
                 report.differences.len(),
                 report.compared,
                 report.profile
@@ -67,17 +77,20 @@ pub fn run(args: &DiffArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     Ok(if report.differences.is_empty() { Exit::Holds } else { Exit::Refuted })
 }
 
-fn session(path: &Path, mode: Option<Mode>, profile: Profile, io: &Io<'_>) -> Result<Session, CliError> {
+/// What is not JSON at all is refused: the harness would pass it over without a word, but here a wrong name is likelier.
+fn session(
+    path: &Path,
+    mode: Option<Mode>,
+    profile: Profile,
+    io: &Io<'_>,
+) -> Result<(Session, Vec<Finding>), CliError> {
     let full = io.cwd.join(path);
     let files = if full.is_dir() {
         load::hierarchy(&full, None, None)
     } else {
-        let text = std::fs::read(&full).map_err(|source| CliError::File { path: path.to_owned(), source })?;
-        vec![FoundFile {
-            level: Level::User,
-            name: path.to_string_lossy().into_owned(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        }]
+        let file = super::read(path, Level::User, io)?;
+        super::expect_json(&file)?;
+        vec![file]
     };
     let inputs = Inputs {
         files,
@@ -88,7 +101,7 @@ fn session(path: &Path, mode: Option<Mode>, profile: Profile, io: &Io<'_>) -> Re
         tools: ToolTable { tool_search: true, ..ToolTable::default() },
         profile,
     };
-    Ok(load::session(&inputs).0)
+    Ok(load::session(&inputs))
 }
 
 /// Servers are not asked: the MCP tools that rules of either side name are taken to be offered.

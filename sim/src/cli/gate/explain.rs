@@ -3,7 +3,6 @@
 use super::{ProfileArg, SettingsArgs};
 use crate::cli::{CliError, Exit, Format, Io, write_json};
 use crate::gate::files::Disk;
-
 use crate::gate::run_hooks::HookRunner;
 use crate::gate::said::{Said, SaidHooks};
 use serde::Serialize;
@@ -93,16 +92,18 @@ pub fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
 }
 
 fn read_input(text: &str, io: &Io<'_>) -> Result<Value, CliError> {
-    let text = match text.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(io.cwd.join(path))
-            .map_err(|source| CliError::File { path: path.into(), source })?,
-        None => text.to_owned(),
+    let Some(path) = text.strip_prefix('@') else {
+        return serde_json::from_str(text).map_err(|error| {
+            CliError::with_hint(
+                format!("the input is not JSON: {error}"),
+                "quote it for the shell: --input '{\"command\": \"ls\"}'",
+            )
+        });
     };
+    let text = crate::files::read_text(&io.cwd.join(path))
+        .map_err(|source| CliError::File { path: path.into(), source })?;
     serde_json::from_str(&text).map_err(|error| {
-        CliError::with_hint(
-            format!("the input is not JSON: {error}"),
-            "quote it for the shell: --input '{\"command\": \"ls\"}'",
-        )
+        CliError::input(format!("{path}:{}:{}: the input is not JSON: {error}", error.line(), error.column()))
     })
 }
 
@@ -194,10 +195,7 @@ fn place(by: &DecidedBy) -> String {
 }
 
 fn print_text(report: &Report, tool: &str, io: &mut Io<'_>) -> Result<(), CliError> {
-    for finding in &report.findings {
-        let at = finding.at.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
-        writeln!(io.stderr, "{}: {at}{} [{}]", finding.severity.word(), finding.message, finding.id)?;
-    }
+    super::print_findings(&report.findings, io)?;
     writeln!(io.stdout, "{tool}: {} (mode {}, profile {})", report.decision, report.mode, report.profile)?;
     writeln!(
         io.stdout,

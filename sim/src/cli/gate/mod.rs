@@ -14,7 +14,7 @@ use windtunnel_model::gate::Mode;
 use windtunnel_model::gate::pipeline::Session;
 use windtunnel_model::gate::tools::ToolTable;
 use windtunnel_model::profile::{Profile, ProfileName};
-use windtunnel_model::sources::settings::Level;
+use windtunnel_model::sources::settings::{Level, with_comments};
 
 /// Arguments of `gate`.
 #[derive(Debug, Args)]
@@ -81,8 +81,7 @@ impl SettingsArgs {
     pub fn session(&self, profile: Profile, io: &Io<'_>) -> Result<(Session, Vec<Finding>), CliError> {
         let cwd = self.cwd.as_ref().map_or_else(|| io.cwd.clone(), |dir| io.cwd.join(dir));
         let project = cwd.canonicalize().map_err(|source| CliError::File { path: cwd.clone(), source })?;
-        let home =
-            io.home.as_ref().and_then(|home| home.canonicalize().ok()).unwrap_or_else(|| project.clone());
+        let home = load::home_or_none(io.home.as_deref());
         let managed = self.managed.as_ref().map(|path| io.cwd.join(path));
         let mut files = if self.settings.is_empty() {
             load::hierarchy(&project, Some(&home), None)
@@ -110,13 +109,37 @@ impl SettingsArgs {
 }
 
 fn read(path: &Path, level: Level, io: &Io<'_>) -> Result<FoundFile, CliError> {
-    let text = std::fs::read(io.cwd.join(path))
+    let text = crate::files::read_lossy(&io.cwd.join(path))
         .map_err(|source| CliError::File { path: path.to_owned(), source })?;
-    Ok(FoundFile {
-        level,
-        name: path.to_string_lossy().into_owned(),
-        text: String::from_utf8_lossy(&text).into_owned(),
-    })
+    Ok(FoundFile { level, name: path.to_string_lossy().into_owned(), text })
+}
+
+/// What is wrong with the settings, on stderr.
+pub(crate) fn print_findings(findings: &[Finding], io: &mut Io<'_>) -> Result<(), CliError> {
+    for finding in findings {
+        let at = finding.at.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        writeln!(io.stderr, "{}: {at}{} [{}]", finding.severity.word(), finding.message, finding.id)?;
+    }
+    Ok(())
+}
+
+/// Refuses a file that is not JSON, not even with comments. An empty file counts as an empty object, as with the
+/// harness.
+fn expect_json(file: &FoundFile) -> Result<(), CliError> {
+    let text = file.text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) else { return Ok(()) };
+    if with_comments(text).is_some() {
+        return Ok(());
+    }
+    Err(CliError::input(format!(
+        "{}:{}:{}: not JSON: {error}; expected a settings file",
+        file.name,
+        error.line(),
+        error.column()
+    )))
 }
 
 /// The level a file stands at by its name: `settings.local.json` is local, `.claude/settings.json` of a project is the

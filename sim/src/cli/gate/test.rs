@@ -78,10 +78,13 @@ pub fn run(args: &TestArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     for path in &args.files {
         let full = io.cwd.join(path);
         let text =
-            std::fs::read_to_string(&full).map_err(|source| CliError::File { path: path.clone(), source })?;
+            crate::files::read_text(&full).map_err(|source| CliError::File { path: path.clone(), source })?;
         let name = path.to_string_lossy().into_owned();
-        let parsed = case::parse_document(&text, &name)
-            .map_err(|why| CliError::input(format!("{}: {why}", path.display())))?;
+        let parsed =
+            case::parse_document(&text, &name).map_err(|error| CliError::input(error.to_string()))?;
+        for warning in parsed.iter().flat_map(|case| &case.warnings) {
+            writeln!(io.stderr, "warning: {warning}")?;
+        }
         cases.extend(parsed.into_iter().map(|case| (name.clone(), case)));
     }
     if let Some(filter) = &args.filter {

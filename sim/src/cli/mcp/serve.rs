@@ -41,7 +41,7 @@ pub fn run(args: &ServeArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
 /// Reads a script, naming the field that is wrong.
 pub(crate) fn read_script(path: &std::path::Path) -> Result<ServerScript, CliError> {
     let text =
-        std::fs::read_to_string(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
+        crate::files::read_text(path).map_err(|source| CliError::File { path: path.to_owned(), source })?;
     let mut reader = serde_json::Deserializer::from_str(&text);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (at, inner) = (error.path().to_string(), error.inner());
