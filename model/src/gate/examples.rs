@@ -98,13 +98,15 @@ pub fn near_miss(pattern: &Pattern) -> Option<Example> {
             Some(example("Bash", json!({"command": format!("{text} x")})))
         }
         Pattern::Bash(BashPattern::Wild { pattern, .. }) => {
-            // The first word with a letter more is another command.
-            let head = pattern.head();
+            // The words before the star with a letter more are another command; where the star reaches that letter,
+            // the first word is changed.
+            let head = pattern.head().trim_end();
             let word = head.split(' ').next().filter(|word| !word.is_empty())?;
-            if head == word {
-                return None;
-            }
-            Some(example("Bash", json!({"command": format!("{word}x y")})))
+            let command = [head, word]
+                .map(|text| format!("{text}x y"))
+                .into_iter()
+                .find(|text| !pattern.matches(text))?;
+            Some(example("Bash", json!({"command": command})))
         }
         Pattern::ReadPath(path) => {
             let caught = path_example(path)?;

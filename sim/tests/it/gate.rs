@@ -335,6 +335,32 @@ fn explain_proposes_trust() {
     assert!(stdout.starts_with("Bash: allow") && !stdout.contains("trust the folder"), "{stdout}");
 }
 
+/// The draft of expectations holds as it is, exercises every rule and hook that can be, and fails when a rule changes.
+#[test]
+fn init_drafts_what_holds() {
+    let settings = |deny: &str| {
+        format!(
+            r#"{{"permissions": {{"allow": ["Bash(git status *)", "mcp__gh__list", "mcp__lab", "WebFetch(domain:example.com)",
+            "Edit(src/**)", "Skill(tidy)"], "deny": ["Read(.env)", "WebSearch", {deny}], "ask": ["Bash(git push *)"]}},
+            "hooks": {{"PreToolUse": [{{"matcher": "Write|Edit", "hooks": [{{"type": "command", "command": "guard --x"}}]}}]}}}}"#
+        )
+    };
+    let folder = folder(&[(".claude/settings.json", &settings("\"Bash(rm *)\""))]);
+    let (exit, draft, stderr) = windtunnel(folder.path(), &["gate", "test", "--init"]);
+    assert_eq!((exit, stderr.as_str()), (Exit::Holds, ""));
+    std::fs::write(folder.path().join("t.json"), &draft).unwrap();
+    let (exit, report) =
+        json(folder.path(), &["gate", "test", "t.json", "--min-coverage", "100", "--format", "json"]);
+    assert_eq!((exit, report["failed"].as_u64()), (Exit::Holds, Some(0)), "{report}");
+    assert!(report["passed"].as_u64().unwrap() >= 18, "{report}");
+    let gone: Vec<&Value> =
+        report["cases"].as_array().unwrap().iter().filter(|line| line["got"] == "gone").collect();
+    assert_eq!(gone.len(), 1, "only what a rule removes: {gone:?}");
+    std::fs::write(folder.path().join(".claude/settings.json"), settings("\"Bash(rn *)\"")).unwrap();
+    let (exit, report) = json(folder.path(), &["gate", "test", "t.json", "--format", "json"]);
+    assert_eq!((exit, report["failed"].as_u64()), (Exit::Refuted, Some(1)), "{report}");
+}
+
 #[test]
 fn lint_finds_places_and_writes_sarif() {
     let settings = "{\n  \"permissions\": {\"deny\": [\"Write(x)\"]},\n  \"hooks\": {\"preToolUse\": []}\n}";

@@ -70,7 +70,9 @@ struct Report<'a> {
 pub fn run(args: &TestArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let profile = args.profile.profile;
     if args.init {
-        let (session, _) = super::SettingsArgs::default().session(profile.profile(), io)?;
+        let settings = super::SettingsArgs { trusted: true, ..super::SettingsArgs::default() };
+        let (session, findings) = settings.session(profile.profile(), io)?;
+        super::print_findings(&findings, io)?;
         super::init::print(&session, io)?;
         return Ok(Exit::Holds);
     }
@@ -100,8 +102,13 @@ pub fn run(args: &TestArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut lines = Vec::new();
     let (mut all, mut exercised) = (BTreeSet::new(), BTreeSet::new());
     for ((file, case), result) in cases.iter().zip(&results) {
-        all.extend(result.coverage.all.iter().map(|name| format!("{}: {name}", case.id)));
-        exercised.extend(result.coverage.exercised.iter().map(|name| format!("{}: {name}", case.id)));
+        // Cases without settings of their own share those of this folder.
+        let of = |name: &String| match case.settings {
+            Some(_) => format!("{}: {name}", case.id),
+            None => name.clone(),
+        };
+        all.extend(result.coverage.all.iter().map(of));
+        exercised.extend(result.coverage.exercised.iter().map(of));
         lines.extend(result.calls.iter().map(|call| Line { file: file.clone(), call }));
     }
     let count = |verdict: &str| lines.iter().filter(|line| line.call.verdict == verdict).count();
