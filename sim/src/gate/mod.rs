@@ -6,7 +6,7 @@ pub mod effects;
 pub mod files;
 pub mod http;
 pub mod load;
-pub mod mcp_stdio;
 pub mod run_hooks;
 pub mod said;
+pub mod server;
 pub mod test_case;

@@ -1,11 +1,13 @@
 //! Hooks run for real: commands as processes, HTTP on loopback, MCP tools over stdio. Prompt and agent handlers need a
-//! model, which is not here: their answer is what no reachable model gives.
+//! model: the case may tell what it answers; where it does not, no model can be reached, and they fail.
 //!
 //! What a hook leaves running lives until the session ends, as with the real harness; then it is killed.
 
-use super::{http, mcp_stdio};
+use super::said::SaidHooks;
+use super::{http, server};
 use crate::process::environment::{PassEnv, child_environment};
 use crate::process::{Group, child};
+use crate::transport::stdio::StdioSpec;
 use futures_order::finish_order;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -43,10 +45,12 @@ pub struct HookRunner {
     pub allowed_urls: Option<Vec<String>>,
     /// The tool that answers questions: server and tool.
     pub prompt_tool: Option<(String, String)>,
+    /// What the model answers to prompt and agent handlers.
+    pub model: SaidHooks,
     /// How often each handler ran, by file and pointer.
     pub ran: BTreeMap<(String, String), usize>,
     marker: String,
-    servers: RefCell<BTreeMap<String, mcp_stdio::Server>>,
+    servers: RefCell<BTreeMap<String, server::Server>>,
     groups: RefCell<Vec<Group>>,
 }
 
@@ -126,6 +130,7 @@ impl HookRunner {
             pass: PassEnv::None,
             allowed_urls: None,
             prompt_tool: None,
+            model: SaidHooks::default(),
             ran: BTreeMap::new(),
             marker: format!("{}-{session}", std::process::id()),
             servers: RefCell::default(),
@@ -134,6 +139,11 @@ impl HookRunner {
     }
 
     fn environment(&self, event: Option<Event>) -> Vec<(OsString, OsString)> {
+        child_environment(&self.pass, &self.variables(event))
+    }
+
+    /// The variables of the session's children, beside what is passed on of our own.
+    fn variables(&self, event: Option<Event>) -> Vec<(String, String)> {
         let project = self.project.to_string_lossy().into_owned();
         let mut extra = vec![
             ("HOME".to_owned(), self.home.to_string_lossy().into_owned()),
@@ -149,7 +159,7 @@ impl HookRunner {
             }
         }
         extra.extend(self.env.iter().cloned());
-        child_environment(&self.pass, &extra)
+        extra
     }
 
     /// Starts an MCP server and gives its tools.
@@ -161,11 +171,16 @@ impl HookRunner {
         name: &str,
         program: &str,
         args: &[String],
-    ) -> Result<Vec<mcp_stdio::Listed>, String> {
-        let env = self.environment(None);
+    ) -> Result<Vec<server::Listed>, String> {
+        let command = child::CommandLine::Exec { program: program.to_owned(), args: args.to_vec() };
+        let spec = StdioSpec {
+            pass_env: self.pass.clone(),
+            env: self.variables(None),
+            ..StdioSpec::new(command, self.project.clone())
+        };
         self.runtime.block_on(async {
-            let mut server = mcp_stdio::Server::start(program, args, &self.project, &env).await?;
-            let tools = server.tools().await?;
+            let server = server::Server::start(spec).await?;
+            let tools = server.tools();
             self.servers.borrow_mut().insert(name.to_owned(), server);
             Ok(tools)
         })
@@ -223,7 +238,7 @@ impl HookRunner {
                     let why = format!("server `{server}` is not connected");
                     return HandlerEnd::silent(EndStatus::CannotStart(why));
                 };
-                let end = match tokio::time::timeout(limit, call_tool(&mut running, tool, &input)).await {
+                let end = match tokio::time::timeout(limit, running.call(tool, &input)).await {
                     Ok(Ok(text)) => {
                         HandlerEnd { status: EndStatus::McpResult, stdout: text, stderr: String::new() }
                     }
@@ -233,9 +248,10 @@ impl HookRunner {
                 self.servers.borrow_mut().insert(server.clone(), running);
                 end
             }
-            HandlerKind::Prompt { .. } | HandlerKind::Agent { .. } => {
-                HandlerEnd::silent(EndStatus::CannotStart("no model can be reached".to_owned()))
-            }
+            HandlerKind::Prompt { .. } | HandlerKind::Agent { .. } => match self.model.of(event, handler) {
+                Some(said) => said.end,
+                None => HandlerEnd::silent(EndStatus::CannotStart("no model can be reached".to_owned())),
+            },
         }
     }
 
@@ -363,14 +379,6 @@ impl HookRunner {
             Err(why) => refused(why),
         }
     }
-}
-
-async fn call_tool(server: &mut mcp_stdio::Server, tool: &str, input: &Value) -> Result<String, String> {
-    let known = server.tools().await?;
-    if !known.iter().any(|listed| listed.name == tool) {
-        return Err(format!("there is no tool `{tool}`"));
-    }
-    server.call(tool, input).await
 }
 
 /// `${path.to.field}` in the texts of an input; what is not there becomes empty.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use windtunnel_model::gate::Call;
 use windtunnel_model::gate::pipeline::{Answers, AskedEnd, HookRuns};
-use windtunnel_model::hooks::{EndStatus, Event, HandlerEnd, Selected};
+use windtunnel_model::hooks::{EndStatus, Event, Handler, HandlerEnd, Selected};
 
 /// One told behaviour.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,29 +27,59 @@ pub struct SaidHooks {
 }
 
 impl Said {
-    /// Reads `{"exit": …, "stdout": …, "stderr": …, "signal": …, "seconds": …}`.
+    /// Reads how a handler ends: a command by `exit` or `signal`, any by `cannot_start`, an HTTP handler by `http` (the
+    /// status), a prompt or agent handler by `answer` (the model's text, or its JSON); with `stdout`, `stderr` and
+    /// `seconds`.
     ///
     /// # Errors
-    /// When it is not an object.
+    /// When it is not an object, or a part has the wrong type.
     pub fn from_json(value: &Value) -> Result<Self, String> {
-        let Value::Object(fields) = value else { return Err("expected an object with `exit`".to_owned()) };
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
-        let number =
-            |name: &str| fields.get(name).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
-        let status = match (number("signal"), fields.get("cannot_start")) {
-            (Some(signal), _) => EndStatus::Signal(signal),
-            (None, Some(why)) => EndStatus::CannotStart(why.as_str().unwrap_or("cannot start").to_owned()),
-            (None, None) => EndStatus::Exit(number("exit").unwrap_or(0)),
+        let Value::Object(fields) = value else {
+            return Err("how a hook ends is an object with `exit`, `signal`, `http` or `answer`".to_owned());
         };
-        let seconds = fields.get("seconds").and_then(Value::as_f64).unwrap_or(0.0);
-        Ok(Self { end: HandlerEnd { status, stdout: text("stdout"), stderr: text("stderr") }, seconds })
+        let text = |name: &str| match fields.get(name) {
+            None => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(json) if name == "stdout" => Ok(json.to_string()),
+            Some(_) => Err(format!("`{name}` is not a string")),
+        };
+        let number = |name: &str| match fields.get(name) {
+            None => Ok(None),
+            Some(value) => {
+                let number = value.as_i64().and_then(|n| i32::try_from(n).ok());
+                number.map(Some).ok_or_else(|| format!("`{name}` is not a whole number"))
+            }
+        };
+        let seconds = match fields.get("seconds") {
+            None => 0.0,
+            Some(value) => {
+                value.as_f64().filter(|s| *s >= 0.0).ok_or("`seconds` is not a number of seconds")?
+            }
+        };
+        let (stdout, stderr) = (text("stdout")?, text("stderr")?);
+        let end = if let Some(answer) = fields.get("answer") {
+            let stdout = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            HandlerEnd { status: EndStatus::ModelAnswer, stdout, stderr }
+        } else if let Some(why) = fields.get("cannot_start") {
+            let why = why.as_str().unwrap_or("cannot start").to_owned();
+            HandlerEnd { status: EndStatus::CannotStart(why), stdout, stderr }
+        } else if let Some(status) = number("http")? {
+            let status = u16::try_from(status).map_err(|_| "`http` is not an HTTP status")?;
+            HandlerEnd { status: EndStatus::Http(status), stdout, stderr }
+        } else if let Some(signal) = number("signal")? {
+            HandlerEnd { status: EndStatus::Signal(signal), stdout, stderr }
+        } else {
+            HandlerEnd { status: EndStatus::Exit(number("exit")?.unwrap_or(0)), stdout, stderr }
+        };
+        Ok(Self { end, seconds })
     }
 }
 
 impl SaidHooks {
-    fn of(&self, event: Event, hook: &Selected<'_>) -> Option<Said> {
-        let said = self.by_label.get(&hook.handler.label()).or(self.otherwise.as_ref())?.clone();
-        if said.seconds > hook.handler.time_limit(event) {
+    /// What is told of a handler; beyond its time limit that is a timeout.
+    pub fn of(&self, event: Event, handler: &Handler) -> Option<Said> {
+        let said = self.by_label.get(&handler.label()).or(self.otherwise.as_ref())?.clone();
+        if said.seconds > handler.time_limit(event) {
             return Some(Said { end: HandlerEnd::silent(EndStatus::Timeout), ..said });
         }
         Some(said)
@@ -65,7 +95,7 @@ impl SaidHooks {
 impl Answers for SaidHooks {
     fn run_hooks(&mut self, event: Event, hooks: &[Selected<'_>], _: &Value) -> HookRuns {
         self.note(hooks);
-        let said: Vec<Option<Said>> = hooks.iter().map(|hook| self.of(event, hook)).collect();
+        let said: Vec<Option<Said>> = hooks.iter().map(|hook| self.of(event, hook.handler)).collect();
         let mut finished: Vec<usize> = (0..hooks.len()).collect();
         let seconds =
             |index: &usize| said.get(*index).and_then(Option::as_ref).map_or(0.0, |said| said.seconds);
@@ -78,7 +108,7 @@ impl Answers for SaidHooks {
         let mut ends: Vec<(f64, AskedEnd)> = hooks
             .iter()
             .enumerate()
-            .map(|(index, hook)| match self.of(Event::PermissionRequest, hook) {
+            .map(|(index, hook)| match self.of(Event::PermissionRequest, hook.handler) {
                 Some(said) => (said.seconds, AskedEnd::Hook(index, said.end)),
                 None => (0.0, AskedEnd::UnknownHook(index)),
             })

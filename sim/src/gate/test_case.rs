@@ -90,6 +90,7 @@ pub fn run(case: &Case, options: &Options) -> Result<CaseResult, String> {
     load::skills_below(&place.home, &mut tools);
     if let Some(runner) = &mut runner {
         runner.env.clone_from(&case.env);
+        runner.model.clone_from(&case.hooks_say);
     }
     start_servers(case, runner.as_ref(), &mut tools)?;
     let inputs = place.inputs(case, options, tools);

@@ -361,6 +361,35 @@ fn init_drafts_what_holds() {
     assert_eq!((exit, report["failed"].as_u64()), (Exit::Refuted, Some(1)), "{report}");
 }
 
+/// Prompt and agent handlers are answered by what the case tells of the model; an untold one fails, hooks run or not.
+#[test]
+fn the_case_answers_for_the_model() {
+    let case = |kind: &str, say: &str, expected: &str| {
+        format!(
+            r#"{{"settings": {{"user": {{"permissions": {{"allow": ["Write"]}}, "hooks": {{"PreToolUse": [{{"hooks":
+            [{{"type": "{kind}", "prompt": "Is $ARGUMENTS safe?"}}]}}]}}}}}}, "calls": [["a", "Write", {{"file_path": "x",
+            "content": ""}}]], "expect": {{"a": "{expected}"}}, "hooks_say": {say}}}"#
+        )
+    };
+    for kind in ["prompt", "agent"] {
+        let no = r#"{"Is $ARGUMENTS safe?": {"answer": {"ok": false, "reason": "not today"}}}"#;
+        let yes = r#"{"Is $ARGUMENTS safe?": {"answer": {"ok": true}}}"#;
+        let odd = r#"{"Is $ARGUMENTS safe?": {"answer": "perhaps"}}"#;
+        let slow = r#"{"Is $ARGUMENTS safe?": {"answer": {"ok": false}, "seconds": 900}}"#;
+        for (say, expected) in [(no, "blocked"), (yes, "run"), (odd, "run"), (slow, "run")] {
+            let folder = folder(&[("case.json", &case(kind, say, expected))]);
+            for hooks in [&[][..], &["--run-hooks"][..]] {
+                let args = [&["gate", "test", "case.json", "--format", "json"], hooks].concat();
+                let (exit, report) = json(folder.path(), &args);
+                assert_eq!(exit, Exit::Holds, "{kind} {say} {hooks:?}: {report}");
+            }
+        }
+        let untold = folder(&[("case.json", &case(kind, "{}", "run"))]);
+        let args = ["gate", "test", "case.json", "--format", "json"];
+        assert_eq!(json(untold.path(), &args).0, Exit::CannotJudge, "nothing is known of what it says");
+    }
+}
+
 #[test]
 fn lint_finds_places_and_writes_sarif() {
     let settings = "{\n  \"permissions\": {\"deny\": [\"Write(x)\"]},\n  \"hooks\": {\"preToolUse\": []}\n}";

@@ -25,11 +25,12 @@ pub struct ExplainArgs {
     /// Its input: JSON, or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     input: String,
-    /// What a hook says: COMMAND=none|allow|ask|defer|deny, COMMAND=exit:N, or COMMAND={"exit":…,"stdout":…}; `*` for all others
+    /// What a hook says: COMMAND=none|allow|ask|defer|deny, COMMAND=exit:N, or COMMAND={"exit":…,"stdout":…}; a prompt or
+    /// agent handler by PROMPT={"answer":{"ok":…}}; `*` for all others
     #[arg(long, value_name = "NAME=OUTCOME")]
     hook_outcome: Vec<String>,
-    /// Run the hook commands for real
-    #[arg(long, conflicts_with = "hook_outcome")]
+    /// Run hooks for real; what --hook-outcome says is then the model's answer to prompt and agent handlers
+    #[arg(long)]
     run_hooks: bool,
     #[command(flatten)]
     profile: ProfileArg,
@@ -69,18 +70,19 @@ pub fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     }
     let call = Call { id: "call", tool: &args.tool, input: &input, background: false, agent: None };
     let before = session.clone();
+    let mut said = SaidHooks::default();
+    for outcome in &args.hook_outcome {
+        add_outcome(outcome, &mut said)?;
+    }
     let judgement = if args.run_hooks {
         let project = std::path::PathBuf::from(&session.workspace.project);
         let home = std::path::PathBuf::from(&session.workspace.home);
         let mut runner = HookRunner::new(project, home, 0)?;
         runner.allowed_urls.clone_from(&session.merged.allowed_http_urls);
         runner.env.clone_from(&session.merged.env);
+        runner.model = said;
         session.judge(&call, &Disk, &mut runner)
     } else {
-        let mut said = SaidHooks::default();
-        for outcome in &args.hook_outcome {
-            add_outcome(outcome, &mut said)?;
-        }
         session.judge(&call, &Disk, &mut said)
     };
     let report = report(&before, &call, judgement, profile.word(), findings);
