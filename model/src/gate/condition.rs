@@ -4,11 +4,11 @@
 //! a rule with more than a command name also holds for commands with substitutions or variables.
 
 use super::paths::{self, Anchor, PathPattern, PathSet};
-use super::permission::Workspace;
 use super::rule::{BashPattern, Behaviour};
 use super::shell::{self, Obstacle};
 use super::tools;
 use super::web;
+use super::workspace::Workspace;
 use crate::profile::{gate::GateParameters, hooks::HookParameters};
 use serde_json::Value;
 

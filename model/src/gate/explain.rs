@@ -3,10 +3,11 @@
 use super::decision::{Decider, Gated, gate};
 use super::facts::Facts;
 use super::mode::Mode;
-use super::permission::{By, Permission, Policy, Workspace, permission};
+use super::permission::{By, Permission, Policy, permission};
 use super::pipeline::{Outcome, Session};
 use super::rule::Behaviour;
 use super::tools::ToolTable;
+use super::workspace::Workspace;
 use crate::hooks::HookDecision;
 use crate::profile::gate::GateParameters;
 use crate::sources::merge::Merged;

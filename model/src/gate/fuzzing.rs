@@ -1,8 +1,10 @@
 //! What the fuzzers call: one function for each kind of text that people hand to the gate. Each has to return.
 
-use super::permission::{Policy, Workspace, directory_after};
+use super::command::directory_after;
+use super::permission::Policy;
 use super::rule::Behaviour;
 use super::tools::ToolTable;
+use super::workspace::Workspace;
 use super::{NoFiles, permission};
 use crate::hooks::{Event, Handler, HandlerEnd, Matcher, interpret};
 use crate::profile::ProfileName;

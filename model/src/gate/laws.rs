@@ -8,10 +8,11 @@ use super::diff::{decide, diff};
 use super::explain::judge;
 use super::facts::NoFiles;
 use super::mode::Mode;
-use super::permission::{AskKind, Permission, Policy, Workspace};
+use super::permission::{AskKind, Permission, Policy};
 use super::pipeline::{Outcome, Session};
 use super::rule::Behaviour;
 use super::tools::{McpTool, ToolTable};
+use super::workspace::Workspace;
 use crate::hooks::payload::Common;
 use crate::hooks::{
     EndStatus, Event, Handler, HandlerEnd, HookDecision, HookVerdict, OnFailure, combine, combine_verdicts,

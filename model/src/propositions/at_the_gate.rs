@@ -3,9 +3,10 @@
 use crate::gate::Facts;
 use crate::gate::facts::NoFiles;
 use crate::gate::mode::Mode;
-use crate::gate::permission::{Policy, Workspace};
+use crate::gate::permission::Policy;
 use crate::gate::pipeline::{Answers, AskedEnd, Call, HookRuns, Judgement, Session};
 use crate::gate::tools::{McpTool, ToolTable};
+use crate::gate::workspace::Workspace;
 use crate::hooks::payload::Common;
 use crate::hooks::{Event, HandlerEnd, HandlerKind, Selected};
 use crate::profile::Profile;

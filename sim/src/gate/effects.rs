@@ -2,7 +2,7 @@
 //! file tools, `cd`, and `echo … > file`. Commands are never run.
 
 use std::path::Path;
-use windtunnel_model::gate::permission::directory_after;
+use windtunnel_model::gate::directory_after;
 use windtunnel_model::gate::pipeline::Session;
 use windtunnel_model::gate::{paths, shell};
 

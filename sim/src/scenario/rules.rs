@@ -3,7 +3,8 @@
 use serde_json::Value;
 use windtunnel_model::agent_loop::RuleAnswer;
 use windtunnel_model::gate::facts::MemoryFiles;
-use windtunnel_model::gate::permission::{AskKind, Permission, Policy, Workspace, permission};
+use windtunnel_model::gate::permission::{AskKind, Permission, Policy, permission};
+use windtunnel_model::gate::workspace::Workspace;
 use windtunnel_model::profile::Profile;
 use windtunnel_model::session::Rules;
 

@@ -3,21 +3,27 @@
 //! Source: gate-and-hooks, sections 2 and 13. The world runs hooks and answers for files; everything else is decided
 //! here, so `gate explain`, `gate test` and a real run obey the same lines.
 
-use super::condition;
-use super::decision::{Asked, Decider, Gated, Resolved, gate, resolve};
-use super::facts::Facts;
-use super::mode::Mode;
-use super::permission::{AskKind, By, Permission, Policy, Workspace, path_deny, permission};
-use super::rule::Behaviour;
-use super::tools;
+mod ask;
+mod judgement;
+mod way;
+
+pub use judgement::{DecidedBy, Judgement, Outcome, Step};
+use way::{Ran, Way, describe};
+
+use crate::gate::condition;
+use crate::gate::decision::{Decider, Gated, gate};
+use crate::gate::facts::Facts;
+use crate::gate::mode::Mode;
+use crate::gate::permission::{AskKind, By, Permission, Policy, path_deny, permission};
+use crate::gate::tools;
+use crate::gate::workspace::Workspace;
 use crate::hooks::payload::{self, Common};
-use crate::hooks::{Event, HandlerEnd, HookDecision, HookTable, HookVerdict, PermissionAnswer, Selected};
+use crate::hooks::{Event, HandlerEnd, HookDecision, HookTable, PermissionAnswer, Selected};
 use crate::hooks::{combine_verdicts, interpret};
 use crate::place::Place;
 use crate::profile::Profile;
 use crate::sources::merge::Merged;
 use crate::sources::settings::Level;
-use serde::Serialize;
 use serde_json::Value;
 
 /// One call of a tool.
@@ -68,121 +74,6 @@ pub enum AskedEnd {
     PromptTool(PermissionAnswer),
     /// A hook of which nothing is known.
     UnknownHook(usize),
-}
-
-/// How a call ends at the gate, in the words of expectations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// Let through.
-    Run,
-    /// Refused by a hook or a rule.
-    Blocked,
-    /// A question that nobody could answer, or that the mode refuses.
-    NeedsApproval,
-    /// No such tool.
-    Gone,
-    /// The input is wrong.
-    Error,
-    /// Put off by a hook.
-    Deferred,
-    /// It depends on something that is not known.
-    Unknown,
-}
-
-impl Outcome {
-    /// All, in the order of the documentation of expectations.
-    pub const ALL: [Self; 7] = [
-        Self::Run,
-        Self::Blocked,
-        Self::NeedsApproval,
-        Self::Gone,
-        Self::Error,
-        Self::Deferred,
-        Self::Unknown,
-    ];
-
-    /// The outcome of a word of expectations.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
-    }
-
-    /// The word of expectations.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Blocked => "blocked",
-            Self::NeedsApproval => "needs-approval",
-            Self::Gone => "gone",
-            Self::Error => "error",
-            Self::Deferred => "deferred",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The word of the decision in JSON.
-    pub fn decision(self) -> &'static str {
-        match self {
-            Self::Run => "allow",
-            Self::Blocked => "deny",
-            Self::NeedsApproval => "ask",
-            Self::Gone => "gone",
-            Self::Error => "error",
-            Self::Deferred => "defer",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// One step of the way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// The stage.
-    pub stage: &'static str,
-    /// Its result in one word.
-    pub result: String,
-    /// What happened.
-    pub text: String,
-    /// Where it is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Place>,
-}
-
-/// Who decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DecidedBy {
-    /// `rule`, `hook`, `mode`, `tool`, `input`, `nobody`, `read-only`, `directory`, `safety`.
-    pub kind: &'static str,
-    /// In words.
-    pub text: String,
-    /// Where it is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Place>,
-}
-
-/// What became of a call.
-#[derive(Clone, Debug)]
-pub struct Judgement {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Who decided.
-    pub decided_by: DecidedBy,
-    /// Every step, in order.
-    pub steps: Vec<Step>,
-    /// The input as it would run.
-    pub input: Value,
-    /// What the PreToolUse hooks said together.
-    pub hook_decision: HookDecision,
-    /// How many handlers ran.
-    pub hook_runs: usize,
-    /// Pointers of the handlers that ran, with their file.
-    pub handlers: Vec<(String, String)>,
-    /// The rules that decided or took part.
-    pub rules: Vec<u32>,
-    /// Whether the run ends after this batch.
-    pub ends_run: bool,
-    /// Whether the run is aborted at once.
-    pub aborts: bool,
 }
 
 /// A session: policy, hooks and what changes from call to call.
@@ -238,42 +129,6 @@ impl Session {
         match self.merged.rules.get(rule as usize) {
             Some(rule) => format!("{} rule `{}` ({})", rule.behaviour.word(), rule.text, rule.level.word()),
             None => "a rule".to_owned(),
-        }
-    }
-
-    /// Who gave the permission step's answer, in words.
-    pub fn decided(&self, by: &By, permission: Permission) -> DecidedBy {
-        let plain = |kind: &'static str, text: String| DecidedBy { kind, text, source: None };
-        match by {
-            By::Rule(rule) => {
-                DecidedBy { kind: "rule", text: self.rule_text(*rule), source: self.place_of(*rule) }
-            }
-            By::Parts(rules) => DecidedBy {
-                kind: "rule",
-                text: format!(
-                    "every part of the command is allowed: {}",
-                    rules.iter().map(|rule| self.rule_text(*rule)).collect::<Vec<_>>().join(", ")
-                ),
-                source: rules.first().and_then(|rule| self.place_of(*rule)),
-            },
-            By::Mode if permission == Permission::Check => plain(
-                "mode",
-                "the classifier of auto mode has to judge it, and none can be reached".to_owned(),
-            ),
-            By::Mode => plain("mode", format!("permission mode `{}`", self.workspace.mode)),
-            By::InsideDirectories => plain("directory", "reading inside the working directories".to_owned()),
-            By::ReadOnly => plain("read-only", "every part only reads, or the mode runs it".to_owned()),
-            By::NeedsNone => plain("tool", "the tool needs no permission".to_owned()),
-            By::Preapproved => plain("tool", "the host is approved beforehand".to_owned()),
-            By::Protected(path) => plain("safety", format!("`{path}` is a protected path")),
-            By::Critical(path) => plain("safety", format!("removing `{path}` is critical")),
-            By::Outside(path) => plain("directory", format!("`{path}` is outside the working directories")),
-            By::Symlink(path) => plain("tool", format!("`{path}` is a symbolic link")),
-            By::Unreadable(obstacle) => plain("nobody", format!("no rule can match: {}", obstacle.text())),
-            By::Background => plain("nobody", "the command runs in the background".to_owned()),
-            By::Part(text) => plain("nobody", format!("no rule for the part `{text}`")),
-            By::ChangesDirectory(text) => plain("nobody", format!("it changes directory first: `{text}`")),
-            By::Nobody => plain("nobody", "no rule decides".to_owned()),
         }
     }
 
@@ -479,129 +334,6 @@ impl Session {
         Ok(())
     }
 
-    /// Step 9: who can answer, and what they say.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call, one question: all of it is looked at here and nowhere else"
-    )]
-    fn ask(
-        &mut self,
-        tool: &str,
-        call: &Call<'_>,
-        facts: &dyn Facts,
-        answers: &mut dyn Answers,
-        way: &mut Way,
-        decider: Decider,
-        refusal: bool,
-        who: DecidedBy,
-    ) -> Result<(Outcome, DecidedBy), (Outcome, DecidedBy)> {
-        if self.workspace.mode == Mode::DontAsk {
-            debug_assert_eq!(resolve(Mode::DontAsk, Asked::Nobody), Resolved::ByMode);
-            way.step("question", "refused", "permission mode `dontAsk` refuses what would be asked", None);
-            return Err((Outcome::NeedsApproval, who));
-        }
-        if call.background || refusal {
-            way.step("question", "refused", "nobody is asked here", None);
-            return Err((Outcome::NeedsApproval, who));
-        }
-        let hooks = if decider == Decider::Rules {
-            self.handlers(&self.hooks, Event::PermissionRequest, tool, &way.input)
-        } else {
-            Vec::new()
-        };
-        let own = payload::tool_fields(Event::PermissionRequest, tool, &way.input, call.id);
-        let text = payload::payload(Event::PermissionRequest, &self.common_of(call), own);
-        let (mut decision, mut by, mut unknown) = (None, String::new(), 0);
-        if !hooks.is_empty() || self.prompt_tool.is_some() {
-            way.hook_runs += hooks.len();
-            way.note_handlers(&hooks);
-            for end in answers.ask(&hooks, &text, call, &way.input) {
-                match end {
-                    AskedEnd::UnknownHook(_) => unknown += 1,
-                    AskedEnd::PromptTool(answer) => {
-                        decision = Some(answer);
-                        by = "the permission prompt tool".to_owned();
-                    }
-                    AskedEnd::Hook(index, end) => {
-                        let Some(hook) = hooks.get(index) else { continue };
-                        let verdict =
-                            interpret(Event::PermissionRequest, hook.handler, &end, &self.profile.hooks);
-                        let label = hook.handler.label();
-                        if let Some(answer) = verdict.permission {
-                            by = format!("PermissionRequest hook `{label}`");
-                            decision = Some(answer);
-                        }
-                    }
-                }
-                if decision.is_some() {
-                    break;
-                }
-            }
-        }
-        let Some(answer) = decision else {
-            if unknown > 0 {
-                let text =
-                    format!("{unknown} PermissionRequest hooks match, and nothing is known of what they say");
-                way.step("question", "unknown", &text, None);
-                return Err((Outcome::Unknown, DecidedBy { kind: "hook", text, source: None }));
-            }
-            way.step("question", "unanswered", "nobody can answer in print mode", None);
-            return Err((Outcome::NeedsApproval, who));
-        };
-        let decided = DecidedBy { kind: "hook", text: by, source: None };
-        if !answer.allow {
-            way.step("question", "deny", &decided.text, None);
-            way.aborts |= answer.interrupt;
-            let outcome = if answer.interrupt { Outcome::NeedsApproval } else { Outcome::Blocked };
-            return Err((outcome, decided));
-        }
-        way.step("question", "allow", &decided.text, None);
-        if let Some(input) = answer.updated_input {
-            self.rewrite(tool, input, facts, way)?;
-        }
-        self.apply_permissions(&answer.updated_permissions);
-        Ok((Outcome::Run, decided))
-    }
-
-    /// Rules, directories and modes that an answer adds for the rest of the session.
-    pub fn apply_permissions(&mut self, updates: &[Value]) {
-        for update in updates {
-            match update.get("type").and_then(Value::as_str) {
-                Some("setMode") => {
-                    if let Some(mode) = update.get("mode").and_then(Value::as_str).and_then(Mode::from_name) {
-                        self.workspace.mode = mode;
-                    }
-                }
-                Some("addDirectories") => {
-                    for directory in update.get("directories").and_then(Value::as_array).into_iter().flatten()
-                    {
-                        if let Some(text) = directory.as_str() {
-                            self.workspace.add_directory(text);
-                        }
-                    }
-                }
-                Some("addRules") => {
-                    let behaviour = match update.get("behavior").and_then(Value::as_str) {
-                        Some("allow") => Behaviour::Allow,
-                        Some("ask") => Behaviour::Ask,
-                        Some("deny") => Behaviour::Deny,
-                        _ => continue,
-                    };
-                    for rule in update.get("rules").and_then(Value::as_array).into_iter().flatten() {
-                        let Some(tool) = rule.get("toolName").and_then(Value::as_str) else { continue };
-                        let text = match rule.get("ruleContent").and_then(Value::as_str) {
-                            Some(content) => format!("{tool}({content})"),
-                            None => tool.to_owned(),
-                        };
-                        self.merged.push_rule(behaviour, &text, Level::Session, "(session)");
-                    }
-                    self.recompile();
-                }
-                _ => {}
-            }
-        }
-    }
-
     fn common_of(&self, call: &Call<'_>) -> Common {
         let mut common = self.common.clone();
         common.cwd.clone_from(&self.workspace.cwd);
@@ -656,94 +388,11 @@ pub fn hook_place(session: &Session, hook: &Selected<'_>) -> Option<Place> {
     Some(Place::at_pointer(file, text, &hook.handler.pointer))
 }
 
-fn describe(label: &str, verdict: &HookVerdict) -> String {
-    let mut text = format!("hook `{label}`");
-    if verdict.asynchronous {
-        text.push_str(" runs in the background, so its decision is ignored");
-    } else if let Some(why) = &verdict.failed {
-        text.push_str(&format!(" failed: {why}"));
-        text.push_str(if verdict.by_on_failure { "; `onFailure` is block" } else { "; the call goes on" });
-    } else if verdict.decision == HookDecision::None {
-        text.push_str(" says nothing");
-    } else {
-        text.push_str(&format!(" says {}", verdict.decision.word()));
-    }
-    if let Some(reason) = verdict.reason.as_deref().filter(|_| verdict.failed.is_none()) {
-        text.push_str(&format!(": {reason}"));
-    }
-    text
-}
-
 fn permission_word(permission: Permission) -> &'static str {
     match permission {
         Permission::Allow => "allow",
         Permission::Ask(_) => "ask",
         Permission::Deny => "deny",
         Permission::Check => "check",
-    }
-}
-
-/// Verdicts, the order of their ends, and label and place of each handler.
-struct Ran(Vec<HookVerdict>, Vec<usize>, Vec<(String, Option<Place>)>);
-
-impl Ran {
-    fn decided(&self, index: Option<usize>) -> DecidedBy {
-        let (label, source) = index.and_then(|i| self.2.get(i)).cloned().unwrap_or_default();
-        let reason = index
-            .and_then(|i| self.0.get(i))
-            .and_then(|verdict| verdict.reason.clone())
-            .map(|reason| format!(": {reason}"))
-            .unwrap_or_default();
-        DecidedBy { kind: "hook", text: format!("hook `{label}`{reason}"), source }
-    }
-}
-
-/// What is gathered on the way.
-struct Way {
-    steps: Vec<Step>,
-    input: Value,
-    hook_decision: HookDecision,
-    hook_runs: usize,
-    handlers: Vec<(String, String)>,
-    rules: Vec<u32>,
-    ends_run: bool,
-    aborts: bool,
-}
-
-impl Way {
-    fn new(call: &Call<'_>) -> Self {
-        Self {
-            steps: Vec::new(),
-            input: call.input.clone(),
-            hook_decision: HookDecision::None,
-            hook_runs: 0,
-            handlers: Vec::new(),
-            rules: Vec::new(),
-            ends_run: false,
-            aborts: false,
-        }
-    }
-
-    fn step(&mut self, stage: &'static str, result: &str, text: &str, source: Option<Place>) {
-        self.steps.push(Step { stage, result: result.to_owned(), text: text.to_owned(), source });
-    }
-
-    fn note_handlers(&mut self, hooks: &[Selected<'_>]) {
-        self.handlers.extend(hooks.iter().map(|hook| (hook.file.to_owned(), hook.handler.pointer.clone())));
-    }
-
-    fn into_judgement(self, outcome: Outcome, decided_by: DecidedBy) -> Judgement {
-        Judgement {
-            outcome,
-            decided_by,
-            steps: self.steps,
-            input: self.input,
-            hook_decision: self.hook_decision,
-            hook_runs: self.hook_runs,
-            handlers: self.handlers,
-            rules: self.rules,
-            ends_run: self.ends_run,
-            aborts: self.aborts,
-        }
     }
 }
