@@ -132,6 +132,17 @@ impl ProfileName {
         }
     }
 
+    /// What it is, in a line.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Teaching => "a minimal teaching harness; what it leaves out shows as broken invariants",
+            Self::Documented => {
+                "the documents: 000 (2026-10-10) first, those of 2026-08-22 where it is silent"
+            }
+            Self::ClaudeCode => "Claude Code 2.1.332 as observed; the documents where nothing was observed",
+        }
+    }
+
     /// The table of parameters.
     pub fn profile(self) -> Profile {
         Profile {

@@ -12,6 +12,7 @@ mod hook_play;
 pub mod lint;
 pub mod mcp;
 pub mod new;
+pub mod profile;
 pub mod replay;
 pub mod run;
 mod run_output;
@@ -113,6 +114,8 @@ enum Command {
     Explore(explore::ExploreArgs),
     /// Check the propositions of the documents, or explain one.
     Check(check::CheckArgs),
+    /// The rule sets: their parameters, each with its source, and where they differ.
+    Profile(profile::ProfileArgs),
     /// Judge recorded conversations: does every call have its one result?
     Replay(replay::ReplayArgs),
     /// Write a scenario to start from.
@@ -161,6 +164,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
             Some(Command::Run(args)) => run::run(&args, io),
             Some(Command::Explore(args)) => explore::run(&args, io),
             Some(Command::Check(args)) => check::run(&args, io),
+            Some(Command::Profile(args)) => profile::run(&args, io),
             Some(Command::Replay(args)) => replay::run(&args, io),
             Some(Command::New(args)) => new::run(&args, io),
             Some(Command::Scenario(args)) => scenario::run(&args, io),

@@ -8,6 +8,8 @@ mod mcp_field_reports;
 mod mcp_hostile;
 mod mcp_http;
 mod mcp_matrix;
+mod profile;
+mod readme;
 mod replay;
 mod run;
 mod support;

@@ -1,5 +1,6 @@
 //! `windtunnel check`: every proposition with its verdicts, or one that explains itself.
 
+mod markdown;
 mod text;
 
 use super::{CliError, Exit, Io, write_json};
@@ -50,6 +51,8 @@ enum CheckFormat {
     Text,
     /// One JSON document on stdout, as the command-line contract states.
     Json,
+    /// The table of verdicts, for a page.
+    Markdown,
 }
 
 /// Checks.
@@ -79,6 +82,7 @@ pub fn run(args: &CheckArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match args.format {
         CheckFormat::Text if explains => {}
         CheckFormat::Text => text::summary(&reports, &plan, io)?,
+        CheckFormat::Markdown => markdown::table(&reports, io)?,
         CheckFormat::Json => {
             let entries: Vec<Value> = reports.iter().map(entry).collect::<Result<_, _>>()?;
             write_json(io, "check", &json!({ "propositions": entries }))?;
@@ -114,30 +118,17 @@ fn chosen(ids: &[String]) -> Result<Vec<&'static Proposition>, CliError> {
 }
 
 fn unknown(id: &str) -> CliError {
-    let mut near: Vec<(usize, &str)> =
-        propositions::all().map(|proposition| (distance(id, proposition.id), proposition.id)).collect();
+    let mut near: Vec<(usize, &str)> = propositions::all()
+        .map(|proposition| {
+            (strsim::levenshtein(&id.to_lowercase(), &proposition.id.to_lowercase()), proposition.id)
+        })
+        .collect();
     near.sort();
     let near: Vec<&str> = near.into_iter().take(5).map(|(_, id)| id).collect();
     CliError::with_hint(
         format!("no proposition `{id}`"),
         format!("near it: {}; without ids `windtunnel check` lists all", near.join(", ")),
     )
-}
-
-/// How many letters have to be changed, put in or taken out to make one text the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(before + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// One proposition in the shape of the command-line contract: the verdict in `documented` first, the observed one beside.
